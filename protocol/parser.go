@@ -83,18 +83,19 @@ type Parser struct {
 // line costs one comparison, one to the same subject a second one and the rest of the line, instead of search,
 // hash and lookup.
 type repeat struct {
-	line  []byte // a copy of a whole line without reply; empty if the last one had a reply
+	line  []byte // a copy of the last whole line without reply, to the subject in verb; may be empty
 	verb  []byte // a copy of "PUB <subject> " or "HPUB <subject> "; empty if there is none
 	start int    // where the subject begins in verb
 	size  int    // of the body that follows line
 	head  int    // of its header block
+	set   bool   // pub says what is the same for all that repeat line
 }
 
 func (r *repeat) subject() []byte { return r.verb[r.start : len(r.verb)-1] }
 
 // Forget makes the next Pub not Same. The owner of a route cache calls it when it drops its routes.
 func (p *Parser) Forget() {
-	p.repeat.line, p.repeat.verb = p.repeat.line[:0], p.repeat.verb[:0]
+	p.repeat.line, p.repeat.verb, p.repeat.set = p.repeat.line[:0], p.repeat.verb[:0], false
 }
 
 // Parse handles the whole frames at the start of buf, which is lent, and returns how many bytes they were. The
@@ -109,9 +110,13 @@ func (p *Parser) Parse(buf []byte, h Handler) (used int, err error) {
 				return used, err
 			}
 		}
-		if r := &p.repeat; len(r.verb) > 0 && len(b) > len(r.verb) && string(b[:len(r.verb)]) == string(r.verb) {
+		r := &p.repeat
+		switch k := len(r.line); {
+		case k > 0 && len(b) >= k && string(b[:k]) == string(r.line):
+			n, err = p.repeated(b, h)
+		case len(r.verb) > 0 && len(b) > len(r.verb) && string(b[:len(r.verb)]) == string(r.verb):
 			n, err = p.again(b, h)
-		} else {
+		default:
 			n, err = p.frame(b, h)
 		}
 		if n == 0 || err != nil {
@@ -122,20 +127,26 @@ func (p *Parser) Parse(buf []byte, h Handler) (used int, err error) {
 	return used, nil
 }
 
-// again handles a publish to the same subject as before. Like all that handle a frame it returns its length, or 0
-// if it is incomplete.
+// repeated handles a publish line that equals the last one. Like all that handle a frame it returns its length, or 0 if
+// it is incomplete.
+func (p *Parser) repeated(b []byte, h Handler) (int, error) {
+	r, body := &p.repeat, len(p.repeat.line)
+	end, err := p.frameEnd(b, body, r.size)
+	if end == 0 {
+		return 0, err
+	}
+	pub := &p.pub
+	pub.Tail, pub.Body = b[len(r.verb):end], b[body:end-2]
+	if !r.set {
+		pub.Reply, pub.HeaderLen, pub.HPUB, pub.Same = nil, r.head, r.start == len("HPUB "), true
+		r.set = true
+	}
+	return end, h.Publish(pub)
+}
+
+// again handles a publish to the same subject as before.
 func (p *Parser) again(b []byte, h Handler) (int, error) {
 	r := &p.repeat
-	if n := len(r.line); n > 0 && len(b) >= n && string(b[len(r.verb):n]) == string(r.line[len(r.verb):]) {
-		end, err := p.frameEnd(b, n, r.size)
-		if end == 0 {
-			return 0, err
-		}
-		pub := &p.pub
-		pub.Tail, pub.Body = b[len(r.verb):end], b[n:end-2]
-		pub.Reply, pub.HeaderLen, pub.HPUB, pub.Same = nil, r.head, r.start == len("HPUB "), true
-		return end, h.Publish(pub)
-	}
 	lf := bytes.IndexByte(b[len(r.verb):], '\n')
 	if lf < 0 {
 		return 0, p.incomplete(b)
@@ -273,10 +284,11 @@ func (p *Parser) publish(b []byte, at, lf int, h Handler) (int, error) {
 	verb := b[:at+sp+1]
 	pub.Same = len(r.verb) > 0 && string(verb[at:]) == string(r.verb[r.start:])
 	if !pub.Same || at != r.start {
-		r.verb = append(r.verb[:0], verb...)
+		r.verb, r.line = append(r.verb[:0], verb...), r.line[:0]
 		r.start = at
 	}
 	pub.Subject = r.subject()
+	r.set = false
 	if reply == nil {
 		r.line = append(r.line[:0], b[:lf+1]...)
 		r.size, r.head = size, head

@@ -98,6 +98,8 @@ func TestParser(t *testing.T) {
 		{"empty payload", "PUB a 0\r\n\r\n", `PUB "a" "" ""|"";`, nil},
 		{"equal lines", "PUB a 1\r\nx\r\nPUB a 1\r\ny\r\nPUB a 1\r\nz\r\n", `PUB "a" "" ""|"x";PUB "a" "" ""|"y";PUB "a" "" ""|"z";`, nil},
 		{"same subject, other size", "PUB a 1\r\nx\r\nPUB a 2\r\nyy\r\nPUB a r 1\r\nz\r\n", `PUB "a" "" ""|"x";PUB "a" "" ""|"yy";PUB "a" "r" ""|"z";`, nil},
+		{"another subject with reply in between", "PUB a 1\r\nx\r\nPUB b r 1\r\ny\r\nPUB a 1\r\nz\r\n", `PUB "a" "" ""|"x";PUB "b" "r" ""|"y";PUB "a" "" ""|"z";`, nil},
+		{"reply in between", "PUB a 1\r\nx\r\nPUB a r 1\r\ny\r\nPUB a 1\r\nz\r\n", `PUB "a" "" ""|"x";PUB "a" "r" ""|"y";PUB "a" "" ""|"z";`, nil},
 		{"subject is a prefix of the one before", "PUB ab 1\r\nx\r\nPUB a 1\r\ny\r\n", `PUB "ab" "" ""|"x";PUB "a" "" ""|"y";`, nil},
 		{"subject that extends the one before", "PUB a 1\r\nx\r\nPUB ab 1\r\ny\r\n", `PUB "a" "" ""|"x";PUB "ab" "" ""|"y";`, nil},
 		{"verb in lower case", "pub a 1\r\nx\r\nPub a 1\r\ny\r\n", `PUB "a" "" ""|"x";PUB "a" "" ""|"y";`, nil},

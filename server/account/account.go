@@ -87,27 +87,41 @@ type Registry struct {
 // NewRegistry makes the accounts that o names, the global and the system account.
 func NewRegistry(o *options.Options) *Registry {
 	r := &Registry{byName: make(map[string]*Account)}
-	r.global = r.add(GlobalName, options.NoAccountLimits())
-	for _, a := range o.Accounts {
-		r.add(a.Name, a.Limits)
-	}
+	r.Update(o)
+	r.global = r.byName[GlobalName]
 	if !o.NoSystemAccount {
-		name := o.SystemAccount
-		if name == "" {
-			name = SystemName
-		}
-		if r.system = r.byName[name]; r.system == nil {
-			r.system = r.add(name, options.NoAccountLimits())
-		}
+		r.system = r.byName[systemName(o)]
 	}
 	return r
 }
 
-func (r *Registry) add(name string, limits options.AccountLimits) *Account {
-	a := &Account{name: name, index: router.NewIndex()}
-	a.limits.Store(&limits)
-	r.byName[name] = a
-	return a
+func systemName(o *options.Options) string {
+	if o.SystemAccount == "" {
+		return SystemName
+	}
+	return o.SystemAccount
+}
+
+// Update makes the accounts that o names and are not there yet, and gives all the limits that it says. Accounts that o
+// does not name stay, as connections may still be in them, but nobody can log into them.
+func (r *Registry) Update(o *options.Options) {
+	named := map[string]options.AccountLimits{GlobalName: options.NoAccountLimits()}
+	if !o.NoSystemAccount {
+		named[systemName(o)] = options.NoAccountLimits()
+	}
+	for _, a := range o.Accounts {
+		named[a.Name] = a.Limits
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, limits := range named {
+		a := r.byName[name]
+		if a == nil {
+			a = &Account{name: name, index: router.NewIndex()}
+			r.byName[name] = a
+		}
+		a.limits.Store(&limits)
+	}
 }
 
 // Global is the account of connections without one of their own.

@@ -1,0 +1,59 @@
+package jsapi
+
+import "time"
+
+// StreamState is what a stream holds.
+type StreamState struct {
+	Msgs        uint64            `json:"messages"`
+	Bytes       uint64            `json:"bytes"`
+	FirstSeq    uint64            `json:"first_seq"`
+	FirstTime   time.Time         `json:"first_ts"`
+	LastSeq     uint64            `json:"last_seq"`
+	LastTime    time.Time         `json:"last_ts"`
+	NumSubjects int               `json:"num_subjects,omitempty"`
+	Subjects    map[string]uint64 `json:"subjects,omitempty"`
+	NumDeleted  int               `json:"num_deleted,omitempty"`
+	Deleted     []uint64          `json:"deleted,omitempty"`
+	Lost        *LostStreamData   `json:"lost,omitempty"`
+	Consumers   int               `json:"consumer_count"`
+}
+
+// LostStreamData names messages that damage has taken.
+type LostStreamData struct {
+	Msgs  []uint64 `json:"msgs"`
+	Bytes uint64   `json:"bytes"`
+}
+
+// StreamInfo describes a stream.
+type StreamInfo struct {
+	Config  StreamConfig `json:"config"`
+	Created time.Time    `json:"created"`
+	State   StreamState  `json:"state"`
+	Domain  string       `json:"domain,omitempty"`
+	Cluster *ClusterInfo `json:"cluster,omitempty"`
+	Time    time.Time    `json:"ts"`
+}
+
+// ClusterInfo says which servers hold an asset. A standalone server only names itself.
+type ClusterInfo struct {
+	Name   string `json:"name,omitempty"`
+	Leader string `json:"leader,omitempty"`
+}
+
+// StoredMessage is a message as MSG.GET answers it; Header and Data travel as base64.
+type StoredMessage struct {
+	Subject  string    `json:"subject"`
+	Sequence uint64    `json:"seq"`
+	Header   []byte    `json:"hdrs,omitempty"`
+	Data     []byte    `json:"data,omitempty"`
+	Time     time.Time `json:"time"`
+}
+
+// PubAck is the acknowledgement of a publish. The hot path writes it by hand; this is for errors and clients.
+type PubAck struct {
+	Error     *Error `json:"error,omitempty"`
+	Stream    string `json:"stream"`
+	Sequence  uint64 `json:"seq"`
+	Domain    string `json:"domain,omitempty"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+}

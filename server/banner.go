@@ -1,0 +1,33 @@
+package server
+
+import "godwit/server/auth"
+
+// logStart says what is starting.
+func (s *Server) logStart() {
+	s.log.Noticef("Starting godwit")
+	s.log.Noticef("  Version:  %s", Version)
+	s.log.Noticef("  Protocol: %s", ProtocolVersion)
+	s.log.Noticef("  Name:     %s", s.name)
+	s.log.Noticef("  ID:       %s", s.id)
+	if s.plaintext() {
+		s.log.Warnf("Plaintext passwords detected, use nkeys or bcrypt")
+	}
+	if s.options().ConfigFile != "" {
+		s.log.Noticef("Using configuration file: %s (%s)", s.options().ConfigFile, s.options().ConfigDigest)
+	}
+}
+
+// plaintext reports whether a password is configured that is not hashed.
+func (s *Server) plaintext() bool {
+	a := &s.options().Authorization
+	clear := func(password string) bool { return password != "" && !auth.IsBcrypt(password) }
+	if clear(a.Password) || clear(a.Token) {
+		return true
+	}
+	for _, u := range a.Users {
+		if clear(u.Password) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,86 @@
+package conn
+
+import (
+	"errors"
+	"fmt"
+
+	"godwit/protocol"
+	"godwit/server/monitor"
+)
+
+// handler is Conn as the parser sees it. Its methods run on the reader goroutine.
+type handler Conn
+
+// fatal ends the connection, after telling the client text if it is not empty.
+type fatal struct {
+	reason monitor.Reason
+	text   string
+}
+
+func (f *fatal) Error() string { return fmt.Sprintf("%v: %s", f.reason, f.text) }
+
+var errAuthorization = &fatal{monitor.ReasonAuthenticationViolation, "Authorization Violation"}
+
+// refuse ends the connection for what the client sent.
+func (c *Conn) refuse(err error) {
+	var f *fatal
+	switch {
+	case errors.As(err, &f):
+	case errors.Is(err, protocol.ErrUnknownOp):
+		f = &fatal{monitor.ReasonProtocolViolation, "Unknown Protocol Operation"}
+	case errors.Is(err, protocol.ErrControlLine):
+		f = &fatal{monitor.ReasonMaxControlLineExceeded, "maximum control line exceeded"}
+	case errors.Is(err, protocol.ErrMaxPayload):
+		f = &fatal{monitor.ReasonMaxPayloadExceeded, "Maximum Payload Violation"}
+	case errors.Is(err, protocol.ErrPeer):
+		f = &fatal{monitor.ReasonParseError, ""}
+	default:
+		f = &fatal{monitor.ReasonProtocolViolation, ""}
+	}
+	if f.text != "" && !c.Gone.Load() {
+		c.sender.Write(protocol.AppendErr(nil, f.text))
+	}
+	c.env.Log.Debugf("%v - %v", c, err)
+	c.sender.Flush()
+	c.closing(f.reason)
+}
+
+// soft tells the client of an error that it survives.
+func (c *Conn) soft(text string) {
+	c.sender.Write(protocol.AppendErr(nil, text))
+	c.env.Log.Debugf("%v - %s", c, text)
+}
+
+func (c *Conn) ok() {
+	if c.mode&modeVerbose != 0 {
+		c.sender.Write(protocol.FrameOK)
+	}
+}
+
+// Ping implements protocol.Handler.
+func (h *handler) Ping() error {
+	c := (*Conn)(h)
+	c.traceIn("PING", nil)
+	c.sender.Write(protocol.FramePong)
+	if c.asked && !c.greeted {
+		c.greeted = true
+		if c.opts.Protocol >= 1 {
+			c.sendInfo(true)
+		}
+	}
+	return nil
+}
+
+// Pong implements protocol.Handler.
+func (h *handler) Pong() error {
+	c := (*Conn)(h)
+	c.traceIn("PONG", nil)
+	c.gotPong()
+	return nil
+}
+
+// PeerError implements protocol.Handler.
+func (h *handler) PeerError(text []byte) error {
+	(*Conn)(h).traceIn("-ERR", text)
+	return protocol.ErrPeer
+}

@@ -1,0 +1,146 @@
+package conn
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"time"
+
+	"godwit/protocol"
+	"godwit/server/monitor"
+)
+
+const (
+	firstPing = 2 * time.Second // after CONNECT, if the interval is not shorter
+	rttOld    = time.Hour       // a round trip measured longer ago is measured again
+)
+
+// armPing starts the pings to the client, the first soon after CONNECT, to know the round trip.
+func (c *Conn) armPing() {
+	first := min(firstPing, c.settings.PingInterval)
+	first += rand.N(first/5 + 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closing {
+		return
+	}
+	if c.mu.ping == nil {
+		c.mu.ping = time.AfterFunc(first, c.pingDue)
+	} else {
+		c.mu.ping.Reset(first)
+	}
+}
+
+// pingDue runs when it is time for a PING.
+func (c *Conn) pingDue() {
+	s := c.env.Settings.Load()
+	now := time.Now()
+	quiet := now.Sub(time.Unix(0, c.active.Load())) >= s.PingInterval
+	c.mu.Lock()
+	if c.mu.closing {
+		c.mu.Unlock()
+		return
+	}
+	if !quiet && !c.mu.rttAt.IsZero() && now.Sub(c.mu.rttAt) < rttOld {
+		c.mu.ping.Reset(s.PingInterval)
+		c.mu.Unlock()
+		return
+	}
+	if c.mu.pings+1 > s.MaxPings {
+		c.mu.Unlock()
+		c.env.Registry.stale.Add(1)
+		c.env.Log.Debugf("%v - Stale Client Connection - Closing", c)
+		c.Close(monitor.ReasonStaleConnection, "Stale Connection")
+		return
+	}
+	c.sendPingLocked(now)
+	c.mu.ping.Reset(s.PingInterval)
+	c.mu.Unlock()
+	c.write(protocol.FramePing)
+}
+
+func (c *Conn) sendPingLocked(now time.Time) {
+	c.mu.pings++
+	c.mu.pingAt = now
+}
+
+// MeasureRTT sends a PING if the client is one that answers and its round trip is not known yet.
+func (c *Conn) MeasureRTT() {
+	c.mu.Lock()
+	wanted := c.mu.info.opts.Lang != "" && c.mu.rttAt.IsZero() && c.mu.pingAt.IsZero() && !c.mu.closing
+	if wanted {
+		c.sendPingLocked(time.Now())
+	}
+	c.mu.Unlock()
+	if wanted {
+		c.write(protocol.FramePing)
+	}
+}
+
+func (c *Conn) gotPong() {
+	now := time.Now()
+	c.mu.Lock()
+	c.mu.pings = 0
+	if !c.mu.pingAt.IsZero() {
+		c.rtt.Store(int64(now.Sub(c.mu.pingAt)))
+		c.mu.rttAt = now
+	}
+	c.mu.Unlock()
+}
+
+// info is what INFO says to this client.
+func (c *Conn) info() protocol.Info {
+	i := c.env.Info()
+	i.ClientID, i.ClientIP, i.Nonce = c.id, c.host(), c.nonce
+	i.MaxPayload = int32(c.payloadLimit())
+	a := c.env.Auth.Load()
+	i.AuthRequired = a.Required() && !a.HasNoAuthUser()
+	if t := c.env.TLS.Load(); t != nil {
+		i.TLSRequired, i.TLSAvailable, i.TLSVerify = !t.Optional, t.Optional, t.Verify
+	}
+	return i
+}
+
+// sendInfo sends INFO from the reader goroutine: the first one, or with login the one that says who the client is.
+func (c *Conn) sendInfo(login bool) {
+	i := c.info()
+	if login {
+		i.ConnectInfo = true
+		if c.acc != nil {
+			i.RemoteAccount = c.acc.Name()
+			i.IsSystem = c.acc == c.env.Accounts.System()
+		}
+	}
+	c.sender.Write(encodeInfo(&i))
+	if !login {
+		c.sender.Flush()
+	}
+}
+
+func encodeInfo(i *protocol.Info) []byte {
+	js, _ := json.Marshal(i) // strings, numbers and lists of strings cannot fail
+	b := append(make([]byte, 0, len(js)+16), "INFO "...)
+	return append(append(b, js...), " \r\n"...)
+}
+
+// Announce sends a new INFO to a client that understands it; change adapts it. Any goroutine may call it.
+func (c *Conn) Announce(change func(*protocol.Info)) {
+	c.mu.Lock()
+	ready := c.mu.info.opts.Protocol >= 1 && !c.mu.closing && c.mu.acc != nil
+	acc := c.mu.acc
+	c.mu.Unlock()
+	if !ready {
+		return
+	}
+	i := c.env.Info()
+	i.ClientID, i.ClientIP = c.id, c.host()
+	if l := acc.Limits().MaxPayload; l >= 0 && l < i.MaxPayload {
+		i.MaxPayload = l
+	}
+	if t := c.env.TLS.Load(); t != nil {
+		i.TLSRequired, i.TLSAvailable, i.TLSVerify = !t.Optional, t.Optional, t.Verify
+	}
+	a := c.env.Auth.Load()
+	i.AuthRequired = a.Required() && !a.HasNoAuthUser()
+	change(&i)
+	c.write(encodeInfo(&i))
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package monitor
+
+func residentBytes() int64 { return runtimeBytes() }

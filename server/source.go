@@ -1,0 +1,243 @@
+package server
+
+import (
+	"net"
+	"sort"
+
+	"godwit/server/account"
+	"godwit/server/conn"
+	"godwit/server/monitor"
+	"godwit/server/options"
+	"godwit/server/router"
+	"godwit/server/tlsconf"
+)
+
+// source is the server as monitoring sees it.
+type source struct {
+	*Server
+	monitor.NoLinks
+	monitor.NoRaft
+}
+
+func (s *Server) startMonitor() error {
+	s.monitor = monitor.New(monitor.Options{Source: source{Server: s}, Logger: s.log})
+	prof, err := s.startProfiler()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.prof = prof
+	s.mu.Unlock()
+	m := &s.options().Monitoring
+	so := monitor.ServerOptions{Host: m.HTTPHost, Port: m.HTTPPort, BasePath: m.HTTPBasePath}
+	if so.Host == "" {
+		so.Host = s.options().Host
+	}
+	if m.HTTPSPort != 0 {
+		t := s.env.TLS.Load()
+		if t == nil {
+			return monitor.ErrHTTPSWithoutTLS
+		}
+		so.Port, so.TLS = m.HTTPSPort, t.Config
+	}
+	if so.Port == 0 {
+		return nil
+	}
+	http, err := s.monitor.Listen(so)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.http = http
+	s.mu.Unlock()
+	return nil
+}
+
+// Identity implements monitor.Source.
+func (s source) Identity() monitor.Identity {
+	return monitor.Identity{ID: s.id, Name: s.name, Version: ProtocolVersion}
+}
+
+// Varz implements monitor.Source.
+func (s source) Varz() *monitor.Varz {
+	o, i, t := s.options(), s.info.Load(), s.env.Registry.Totals()
+	a := s.env.Auth.Load()
+	v := &monitor.Varz{ID: s.id, Name: s.name, Version: ProtocolVersion, Proto: i.Proto, Host: i.Host, Port: i.Port,
+		AuthRequired: a.Required(), MaxConn: o.MaxConn, MaxSubs: o.MaxSubs, PingInterval: o.PingInterval, MaxPingsOut: o.MaxPingsOut,
+		HTTPHost: o.Monitoring.HTTPHost, HTTPPort: o.Monitoring.HTTPPort, HTTPBasePath: o.Monitoring.HTTPBasePath,
+		HTTPSPort: o.Monitoring.HTTPSPort, AuthTimeout: authTimeout(o).Seconds(), MaxControlLine: o.MaxControlLine,
+		MaxPayload: int(o.MaxPayload), MaxPending: o.MaxPending, TLSTimeout: options.DefaultTLSTimeout.Seconds(),
+		WriteDeadline: o.WriteDeadline, Start: s.started, ConfigLoadTime: *s.loaded.Load(), ConfigDigest: o.ConfigDigest,
+		Tags: o.Tags, Metadata: o.Metadata, FeatureFlags: o.FeatureFlags}
+	if addr := s.MonitorAddr(); addr != nil && o.Monitoring.HTTPPort < 0 {
+		v.HTTPPort = addr.(*net.TCPAddr).Port
+	}
+	if o.WriteTimeout != options.WriteTimeoutDefault {
+		v.WriteTimeout = o.WriteTimeout.String()
+	}
+	if o.TLS != nil {
+		v.TLSRequired, v.TLSVerify = !o.AllowNonTLS, o.TLS.Verify || o.TLS.VerifyAndMap
+		v.TLSTimeout = tlsconf.Timeout(o.TLS).Seconds()
+	}
+	if acc := s.accounts.System(); acc != nil {
+		v.SystemAccount = acc.Name()
+	}
+	v.Connections, v.TotalConnections = s.env.Registry.Len(), t.Accepted
+	v.InMsgs, v.InBytes, v.OutMsgs, v.OutBytes = t.InMsgs, t.InBytes, t.OutMsgs, t.OutBytes
+	v.InClientMsgs, v.InClientBytes, v.OutClientMsgs, v.OutClientBytes = t.InMsgs, t.InBytes, t.OutMsgs, t.OutBytes
+	v.SlowConsumers, v.StaleConnections, v.StalledClients = int64(t.SlowPending+t.SlowDeadline), t.Stale, t.Stalls
+	v.SlowConsumersStats.Clients = t.SlowPending + t.SlowDeadline
+	v.StaleConnectionStats.Clients = uint64(t.Stale)
+	for _, acc := range s.accounts.All() {
+		v.Subscriptions += uint32(acc.Index().Stats().Subscriptions)
+	}
+	if s.streams != nil {
+		s.streams.fillVarz(&v.JetStream)
+	}
+	return v
+}
+
+// EachConn implements monitor.ConnSource.
+func (s source) EachConn(f func(*monitor.Conn) bool) {
+	for _, c := range s.env.Registry.All() {
+		c.MeasureRTT()
+		m := c.Snapshot()
+		if m.Reason == monitor.ReasonNone && !f(&m) {
+			return
+		}
+	}
+}
+
+// ConnSubs implements monitor.ConnSource.
+func (s source) ConnSubs(cid uint64) []monitor.SubDetail {
+	if c := s.env.Registry.Get(cid); c != nil {
+		return c.Subscriptions()
+	}
+	return nil
+}
+
+// ClosedConns implements monitor.ConnSource.
+func (s source) ClosedConns() *monitor.ClosedRing { return s.env.Registry.Closed() }
+
+// selected returns the accounts that a name stands for: all for the empty one.
+func (s source) selected(name string) []*account.Account {
+	if name == "" {
+		all := s.accounts.All()
+		sort.Slice(all, func(i, j int) bool { return all[i].Name() < all[j].Name() })
+		return all
+	}
+	if a := s.accounts.Lookup(name); a != nil {
+		return []*account.Account{a}
+	}
+	return nil
+}
+
+// SublistStats implements monitor.ConnSource.
+func (s source) SublistStats(name string) (monitor.SublistStats, bool) {
+	accounts := s.selected(name)
+	var sum router.Stats
+	for _, a := range accounts {
+		st := a.Index().Stats()
+		sum.Subscriptions += st.Subscriptions
+		sum.Inserts += st.Inserts
+		sum.Removes += st.Removes
+		sum.Lookups += st.Lookups
+		sum.CacheHits += st.CacheHits
+	}
+	out := monitor.SublistStats{NumSubs: uint32(sum.Subscriptions), NumInserts: sum.Inserts, NumRemoves: sum.Removes,
+		NumMatches: sum.Lookups + sum.CacheHits}
+	if out.NumMatches > 0 {
+		out.CacheHitRate = float64(sum.CacheHits) / float64(out.NumMatches)
+	}
+	return out, len(accounts) > 0
+}
+
+// EachSub implements monitor.ConnSource.
+func (s source) EachSub(name, test string, f func(*monitor.SubDetail) bool) {
+	more := true
+	for _, a := range s.selected(name) {
+		visit := func(sub *router.Sub) bool {
+			d := monitor.SubDetail{Account: a.Name(), Subject: sub.Subject(), Queue: sub.Queue(), Sid: sub.SID(),
+				Msgs: int64(sub.Msgs()), Max: int64(sub.Max()), Cid: conn.IDOf(sub)}
+			more = f(&d)
+			return more
+		}
+		if test == "" {
+			a.Index().Each(visit)
+		} else {
+			a.Index().EachMatch([]byte(test), visit)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// HasAccount implements monitor.AccountSource.
+func (s source) HasAccount(name string) bool { return name != "" && s.accounts.Lookup(name) != nil }
+
+// AccountNames implements monitor.AccountSource.
+func (s source) AccountNames() []string {
+	var names []string
+	for _, a := range s.accounts.All() {
+		names = append(names, a.Name())
+	}
+	return names
+}
+
+// SystemAccount implements monitor.AccountSource.
+func (s source) SystemAccount() string {
+	if a := s.accounts.System(); a != nil {
+		return a.Name()
+	}
+	return ""
+}
+
+// Account implements monitor.AccountSource.
+func (s source) Account(name string) *monitor.AccountDetail {
+	if !s.HasAccount(name) {
+		return nil
+	}
+	a := s.accounts.Lookup(name)
+	now, _ := a.Conns()
+	st, _ := s.SublistStats(name)
+	return &monitor.AccountDetail{AccountName: name, LastUpdate: s.loaded.Load().UTC(), IsSystem: a == s.accounts.System(), Complete: true,
+		JetStream: s.streams != nil && s.streams.enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st}
+}
+
+// AccountStats implements monitor.AccountSource.
+func (s source) AccountStats(name string) (monitor.AccountStat, bool) {
+	if !s.HasAccount(name) {
+		return monitor.AccountStat{}, false
+	}
+	a := s.accounts.Lookup(name)
+	now, _ := a.Conns()
+	closed := a.Closed()
+	st := monitor.AccountStat{Account: name, Name: name, Conns: now, TotalConns: now,
+		NumSubs: uint32(a.Index().Stats().Subscriptions), SlowConsumers: a.SlowConsumers().Load()}
+	st.Received.Msgs, st.Received.Bytes = closed.InMsgs.Load(), closed.InBytes.Load()
+	st.Sent.Msgs, st.Sent.Bytes = closed.OutMsgs.Load(), closed.OutBytes.Load()
+	for _, c := range s.env.Registry.All() {
+		if c.Account() == a {
+			inMsgs, inBytes, outMsgs, outBytes := c.Traffic()
+			st.Received.Msgs += inMsgs
+			st.Received.Bytes += inBytes
+			st.Sent.Msgs += outMsgs
+			st.Sent.Bytes += outBytes
+		}
+	}
+	return st, true
+}
+
+// NotReady implements monitor.HealthSource.
+func (s source) NotReady() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ready || s.stopping || s.lameDuck.Load() {
+		return []string{"server"}
+	}
+	return nil
+}
+
+// Queues implements monitor.InternalsSource.
+func (s source) Queues() []monitor.QueueInfo { return nil }
