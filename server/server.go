@@ -63,7 +63,9 @@ type Server struct {
 
 // New makes a server that does nothing yet. o is shared from now on and must not be changed; log is the caller's.
 func New(o *options.Options, log *logging.Logger) (*Server, error) {
-	// VALIDATE
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
 	s := &Server{log: log, started: time.Now(), done: make(chan struct{})}
 	s.opts.Store(o)
 	s.loaded.Store(&s.started)

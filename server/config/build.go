@@ -68,8 +68,10 @@ func baseline(o *options.Options) {
 	if p := &o.Monitoring.HTTPBasePath; *p == "" || (*p)[0] != '/' {
 		*p = "/" + *p
 	}
-	for _, host := range []*string{&o.Monitoring.HTTPHost} {
-		orDefault(host, o.Host)
+	orDefault(&o.Monitoring.HTTPHost, o.Host)
+	orDefault(&o.Cluster.Compression.Mode, def.Cluster.Compression.Mode)
+	if o.Leaf.Compression.Mode == options.CompressionUnset {
+		o.Leaf.Compression = def.Leaf.Compression
 	}
 	orDefault(&o.Cluster.Host, options.DefaultHost)
 	orDefault(&o.Gateway.Host, options.DefaultHost)

@@ -8,11 +8,6 @@ import (
 	"godwit/server/options"
 )
 
-// defaultThresholds are the round trip times of s2_auto.
-func defaultThresholds() []time.Duration {
-	return []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond}
-}
-
 // compressionBlock declares a compression map.
 func compressionBlock(on options.CompressionMode) *conf.Block[options.Compression] {
 	type C = options.Compression
@@ -86,7 +81,7 @@ func compression[T any](on options.CompressionMode, at func(*T) *options.Compres
 			return
 		}
 		if c.Mode == options.CompressionAuto && len(c.RTTThresholds) == 0 {
-			c.RTTThresholds = defaultThresholds()
+			c.RTTThresholds = options.DefaultRTTThresholds()
 		}
 		*at(into) = c
 	}

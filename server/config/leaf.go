@@ -156,7 +156,7 @@ func setRemotes(d *conf.Decoder, _ string, v *conf.Value, l *options.Leaf) {
 	}
 	seen := make(map[string]bool)
 	for _, e := range v.List {
-		r := &options.RemoteLeaf{Compression: options.Compression{Mode: options.CompressionAuto, RTTThresholds: defaultThresholds()}}
+		r := &options.RemoteLeaf{Compression: options.Compression{Mode: options.CompressionAuto, RTTThresholds: options.DefaultRTTThresholds()}}
 		if !remoteBlock().Decode(d, e, r) {
 			continue
 		}

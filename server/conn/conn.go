@@ -34,7 +34,6 @@ type Conn struct {
 
 	sender   router.Sender
 	parser   protocol.Parser
-	timer    *time.Timer // for stalls
 	opts     protocol.Connect
 	mode     mode
 	nonce    string
@@ -106,11 +105,13 @@ func New(env *Env, id uint64, nc net.Conn) (*Conn, error) {
 	c.active.Store(c.start.UnixNano())
 	c.out.nc, c.out.failed, c.out.done = nc, c.outFailed, make(chan struct{})
 	c.out.pending, c.out.retry = c.settings.MaxPending, c.settings.WriteRetry
+	c.out.soft = min(softBytes, c.out.pending/2)
 	c.out.deadline.Store(int64(c.settings.WriteDeadline))
 	if c.settings.NoStall {
 		c.out.dropMax = c.settings.MaxPending / 4 * 3
 	}
 	c.Dest.Init(c)
+	c.in.size = readLeast
 	c.opts = protocol.NewConnect()
 	c.parser.ControlLine, c.parser.Payload = c.settings.ControlLine, c.settings.MaxPayload
 	c.mu.info = &about{opts: c.opts}
@@ -214,7 +215,7 @@ func (c *Conn) handle(buf []byte) (used int, err error) {
 		c.refuse(err)
 	}
 	if full := c.sender.Flush(); full != nil && err == nil {
-		if full.(*Conn).out.stall(&c.timer) {
+		if full.(*Conn).out.stall() {
 			c.stalls.Add(1)
 		}
 	}
@@ -231,11 +232,11 @@ func (c *Conn) adopt(s *Settings) {
 }
 
 // Take implements router.Sink.
-func (c *Conn) Take(bl *router.Block, n int, counts router.Counts, alone bool) (kept, full bool) {
+func (c *Conn) Take(h router.Handover) router.Done {
 	if c.env.Settings.Load().Trace {
-		c.traceOut(bl.B[:n])
+		c.traceOut(h.Block.B[:h.N])
 	}
-	return c.out.take(bl, n, counts, alone)
+	return c.out.take(h)
 }
 
 // tell sends an error that the client survives, from any goroutine.
@@ -247,7 +248,7 @@ func (c *Conn) tell(text string) {
 // write sends text to the client from any goroutine.
 func (c *Conn) write(text []byte) {
 	bl := router.NewBlock(len(text))
-	if kept, _ := c.Take(bl, copy(bl.B, text), router.Counts{}, true); !kept {
+	if done := c.Take(router.Handover{Block: bl, N: copy(bl.B, text), Alone: true}); !done.Kept {
 		bl.Release()
 	}
 }
@@ -307,10 +308,7 @@ func (c *Conn) end() {
 	snapshot.NumSubs = uint32(len(snapshot.Subs))
 	c.dropSubs()
 	c.in.free()
-	c.sender.Rest()
-	if c.timer != nil {
-		c.timer.Stop()
-	}
+	c.sender.Close()
 	c.env.Log.Debugf("%v - Client connection closed: %s", c, snapshot.Reason)
 	<-c.out.done
 	if acc != nil {

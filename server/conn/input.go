@@ -12,18 +12,35 @@ import (
 )
 
 const (
-	readBytes   = 256 << 10 // of a read buffer on plain TCP, held only while there is something to read
-	streamFirst = 4 << 10   // of a read buffer over TLS, at first
-	streamMost  = 64 << 10
-	minHeld     = 4 << 10 // smallest block for an incomplete frame of a resting connection
+	readLeast   = 4 << 10   // of a read buffer, and of a block for the incomplete frame of a resting connection
+	readMost    = 256 << 10 // on plain TCP, where the buffer is held only while there is something to read
+	streamMost  = 64 << 10  // over TLS, where it is held always
+	shrinkAfter = 16        // reads in a row that a quarter of the buffer would have held
 )
 
-// input is the read side.
+// input is the read side. The buffer grows at once when a read fills it, as the traffic of a busy connection goes faster
+// the more one read brings, and shrinks slowly.
 type input struct {
-	buf  *router.Block // nil while idle and no frame is incomplete
-	held int           // bytes in buf before the next read: an incomplete frame
-	got  int           // bytes of the last read
-	err  error
+	buf   *router.Block // nil while idle and no frame is incomplete
+	held  int           // bytes in buf before the next read: an incomplete frame
+	got   int           // bytes of the last read
+	err   error
+	size  int // of the next buffer
+	small int // reads in a row that were small
+}
+
+// adapt chooses the size of the next buffer by what the last read brought.
+func (in *input) adapt(most int) {
+	switch {
+	case in.held+in.got == len(in.buf.B):
+		in.size, in.small = min(4*in.size, most), 0
+	case in.got >= in.size/4:
+		in.small = 0
+	default:
+		if in.small++; in.small >= shrinkAfter && in.size > readLeast {
+			in.size, in.small = in.size/4, 0
+		}
+	}
 }
 
 func (in *input) free() {
@@ -67,7 +84,8 @@ func (c *Conn) readSocket() {
 			c.readFailed(err)
 			return
 		}
-		if !c.consume(readBytes) {
+		c.in.adapt(readMost)
+		if !c.consume() {
 			return
 		}
 	}
@@ -78,8 +96,8 @@ func (c *Conn) readSocket() {
 func (c *Conn) readReady(fd uintptr) bool {
 	in := &c.in
 	if in.buf == nil {
-		in.moveTo(readBytes)
-	} else if n := max(readBytes, c.parser.Want); len(in.buf.B) < n {
+		in.moveTo(in.size)
+	} else if n := max(in.size, c.parser.Want); len(in.buf.B) < n {
 		in.moveTo(n) // back from rest
 	}
 	for {
@@ -102,28 +120,23 @@ func (c *Conn) rest() {
 	if in.held == 0 {
 		in.free()
 	} else if in.held <= len(in.buf.B)/8 {
-		in.moveTo(max(in.held, minHeld))
+		in.moveTo(max(in.held, readLeast))
 	}
 	c.sender.Rest()
 }
 
-// readStream reads from TLS and other wrapped connections. They hold a small buffer while idle.
+// readStream reads from TLS and other wrapped connections. They hold a buffer while idle, a small one.
 func (c *Conn) readStream() {
 	in := &c.in
-	size := streamFirst
 	for {
-		if in.buf == nil || len(in.buf.B) < max(size, c.parser.Want, in.held+1) {
-			in.moveTo(max(size, c.parser.Want, in.held+1))
+		if n := max(in.size, c.parser.Want, in.held+1); in.buf == nil || len(in.buf.B) < n {
+			in.moveTo(n)
 		}
 		n, err := c.out.nc.Read(in.buf.B[in.held:])
 		if n > 0 {
 			in.got = n
-			if full := in.held+n == len(in.buf.B); full && size < streamMost {
-				size *= 2
-			} else if n < size/4 && size > streamFirst {
-				size /= 2
-			}
-			if !c.consume(size) {
+			in.adapt(streamMost)
+			if !c.consume() {
 				return
 			}
 		}
@@ -134,9 +147,9 @@ func (c *Conn) readStream() {
 	}
 }
 
-// consume handles what the last read brought and keeps the incomplete rest, in a buffer of size or what it needs. It
-// reports false if the connection ends.
-func (c *Conn) consume(size int) bool {
+// consume handles what the last read brought and keeps the incomplete rest, in a buffer that it fits into. It reports
+// false if the connection ends.
+func (c *Conn) consume() bool {
 	in := &c.in
 	n := in.held + in.got
 	in.got = 0
@@ -152,7 +165,7 @@ func (c *Conn) consume(size int) bool {
 		return false
 	}
 	part := in.buf.B[used:n]
-	if need := max(c.parser.Want, len(part)+1, size); need > len(in.buf.B) {
+	if need := max(c.parser.Want, len(part)+1, in.size); need > len(in.buf.B) {
 		bigger := router.NewBlock(need)
 		copy(bigger.B, part)
 		in.buf.Release()
@@ -161,8 +174,8 @@ func (c *Conn) consume(size int) bool {
 		copy(in.buf.B, part)
 	}
 	in.held = len(part)
-	if in.held == 0 && len(in.buf.B) > 2*size { // was for one large frame
-		in.moveTo(size)
+	if in.held == 0 && len(in.buf.B) > 2*in.size { // was for one large frame, or for busier times
+		in.moveTo(in.size)
 	}
 	return true
 }

@@ -32,7 +32,7 @@ func (c *Conn) gate(first byte) error {
 // Connect implements protocol.Handler.
 func (h *handler) Connect(text []byte) error {
 	c := (*Conn)(h)
-	opts := protocol.NewConnect()
+	opts := c.opts // a later CONNECT keeps what it leaves out
 	if err := json.Unmarshal(text, &opts); err != nil {
 		return &fatal{monitor.ReasonProtocolViolation, ""}
 	}

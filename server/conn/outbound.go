@@ -14,11 +14,13 @@ import (
 )
 
 const (
-	handOver   = 16 << 10 // less than this is copied to the end of the queue, not handed over with its chunk
-	directMax  = 4 << 10  // written by the sender itself even if it has other destinations to serve
-	softBytes  = 1 << 20  // queued bytes above which senders wait a little
-	stallTime  = 5 * time.Millisecond
-	writeItems = 16 // chunks per write of the writer goroutine
+	handOver  = 16 << 10 // less than this is copied to the end of the queue, not handed over with its chunk
+	directMax = 4 << 10  // written by the sender itself even if it has other destinations to serve
+	softBytes = 1 << 20  // queued bytes above which senders wait a little, or half of max_pending
+	stallTime = 5 * time.Millisecond
+	// overflowTime is how long a sender waits whose frames would make the destination a slow consumer.
+	overflowTime = 10 * time.Millisecond
+	writeItems   = 16 // chunks per write of the writer goroutine
 )
 
 // outbound is the shared side of a connection: what senders queue, and who writes to the socket. The writer goroutine
@@ -29,6 +31,7 @@ type outbound struct {
 	deadline atomic.Int64                 // write deadline in ns; 0 is none
 	retry    bool                         // a write that timed out is tried again if it had got something out
 	pending  int64                        // bytes queued at which the connection is a slow consumer
+	soft     int64                        // bytes queued above which senders wait
 	failed   func(monitor.Reason, string) // called without locks held
 	done     chan struct{}                // closed when nobody writes and nobody ever will
 
@@ -53,20 +56,24 @@ type item struct {
 	chunk *router.Block
 }
 
-// take queues n bytes of bl, or writes them at once. See router.Sink.
+// take queues the frames of h, or writes them at once. See router.Sink.
 //
 // If nobody writes to the destination, the sender does, without blocking: that spares a goroutine switch and keeps
 // the bytes in this core's cache. Only what the socket does not take is queued.
-func (o *outbound) take(bl *router.Block, n int, c router.Counts, alone bool) (kept, full bool) {
-	sent := 0
+func (o *outbound) take(h router.Handover) (d router.Done) {
+	bl, n, sent := h.Block, h.N, 0
 	o.mu.Lock()
-	if o.closed || o.dropMax > 0 && o.queued > o.dropMax && c.Msgs > 0 {
-		o.mu.Unlock()
-		return false, false
+	if o.queued > 0 && o.queued+int64(n) > o.pending && h.MayWait {
+		d.Waited = true
+		o.waitLocked(overflowTime) // rather than be cut off for what one fast sender brings at once
 	}
-	o.msgs += c.Msgs
-	o.bytes += c.Bytes
-	direct := o.sock != nil && (alone || n <= directMax) && !o.busy && len(o.queue) == 0
+	if o.closed || o.dropMax > 0 && o.queued > o.dropMax && h.Counts.Msgs > 0 {
+		o.mu.Unlock()
+		return d
+	}
+	o.msgs += h.Counts.Msgs
+	o.bytes += h.Counts.Bytes
+	direct := o.sock != nil && (h.Alone || n <= directMax) && !o.busy && len(o.queue) == 0
 	if direct {
 		o.busy = true
 		o.mu.Unlock()
@@ -80,7 +87,7 @@ func (o *outbound) take(bl *router.Block, n int, c router.Counts, alone bool) (k
 			if end {
 				o.nc.Close()
 			}
-			return false, false
+			return d
 		}
 	}
 	if sent < n {
@@ -88,7 +95,7 @@ func (o *outbound) take(bl *router.Block, n int, c router.Counts, alone bool) (k
 		if direct {
 			o.queue = nil
 		}
-		kept = o.enqueue(bl, bl.B[sent:n])
+		d.Kept = o.enqueue(bl, bl.B[sent:n])
 		if direct {
 			o.queue = append(o.queue, behind...)
 		}
@@ -97,13 +104,13 @@ func (o *outbound) take(bl *router.Block, n int, c router.Counts, alone bool) (k
 		o.busy = true
 		go o.writeLoop()
 	}
-	full = o.queued > softBytes
+	d.Full = o.queued > o.soft
 	slow := o.queued > o.pending
 	o.mu.Unlock()
 	if slow {
 		o.failed(monitor.ReasonSlowConsumerPendingBytes, fmt.Sprintf("MaxPending of %d Exceeded", o.pending))
 	}
-	return kept, full
+	return d
 }
 
 // enqueue adds b, which lies in bl, to the queue and reports whether bl goes with it. Called with mu held.
@@ -155,7 +162,7 @@ func (o *outbound) writeLoop() {
 
 		o.mu.Lock()
 		o.queued -= size
-		if o.queued < softBytes/2 || err != nil {
+		if o.queued < o.soft/2 || err != nil {
 			o.lagging = false
 			o.free()
 		}
@@ -235,32 +242,45 @@ func (o *outbound) fail(err error, chunks int, size int64) {
 // subscribers while the bytes are still in cache. It is not what protects the server: a destination that does not
 // drain in time is marked and no longer waited for until it has caught up, so that it neither blocks the publisher
 // nor, with two clients that only write, causes a deadlock.
-func (o *outbound) stall(timer **time.Timer) bool {
+func (o *outbound) stall() bool {
 	o.mu.Lock()
-	if o.closed || o.dropMax > 0 || o.queued <= softBytes || o.lagging && o.queued < o.pending/4*3 {
-		o.mu.Unlock()
+	defer o.mu.Unlock()
+	if o.closed || o.dropMax > 0 || o.queued <= o.soft || o.lagging && o.queued < o.pending/4*3 {
 		return false
 	}
+	if !o.waitLocked(stallTime) {
+		o.lagging = true
+	}
+	return true
+}
+
+// waitLocked waits until there is room again, or for the time given, and reports which. Called with mu held, which it
+// gives up meanwhile.
+func (o *outbound) waitLocked(most time.Duration) bool {
 	if o.room == nil {
 		o.room = make(chan struct{})
 	}
 	room := o.room
 	o.mu.Unlock()
-	if *timer == nil {
-		*timer = time.NewTimer(stallTime)
-	} else {
-		(*timer).Reset(stallTime)
-	}
+	defer o.mu.Lock()
+	timer := timers.Get().(*time.Timer)
+	defer timers.Put(timer)
+	timer.Reset(most)
+	defer timer.Stop()
 	select {
 	case <-room:
-		(*timer).Stop()
-	case <-(*timer).C:
-		o.mu.Lock()
-		o.lagging = true
-		o.mu.Unlock()
+		return true
+	case <-timer.C:
+		return false
 	}
-	return true
 }
+
+// timers are stopped; waiting for room happens too often to make one each time.
+var timers = sync.Pool{New: func() any {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}}
 
 // rest ends a turn of writing and reports whether the socket is to be closed now. Called with mu held.
 func (o *outbound) rest() (end bool) {

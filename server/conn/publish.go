@@ -23,21 +23,31 @@ func (h *handler) Publish(p *protocol.Pub) error {
 	return nil
 }
 
-// publish routes a message and reports false if the client was told an error.
-func (c *Conn) publish(p *protocol.Pub) bool {
+// publish routes a message.
+func (c *Conn) publish(p *protocol.Pub) {
+	if !c.may(p) {
+		return
+	}
+	c.deliver(p)
+}
+
+// may reports whether p may be published, and tells the client if not. Deliver follows if so.
+func (c *Conn) may(p *protocol.Pub) bool {
 	if len(p.Reply) > 0 && reservedReply(p.Reply) {
 		c.soft(fmt.Sprintf("Permissions Violation for Publish with Reply of %q", p.Reply))
 		return false
 	}
-	switch n := c.sender.Publish(p); {
-	case n > 0:
-	case n == router.Denied:
+	if !c.sender.May(p) {
 		c.soft(fmt.Sprintf("Permissions Violation for Publish to %q", p.Subject))
 		return false
-	case len(p.Reply) > 0 && c.opts.NoResponders:
-		c.noResponders(p)
 	}
 	return true
+}
+
+func (c *Conn) deliver(p *protocol.Pub) {
+	if c.sender.Deliver(p) == router.Undelivered && len(p.Reply) > 0 && c.opts.NoResponders {
+		c.noResponders(p)
+	}
 }
 
 // publishSpecial is publish for connections that want more than routing.
@@ -51,8 +61,9 @@ func (c *Conn) publishSpecial(p *protocol.Pub) error {
 	if c.mode&modePedantic != 0 && !subject.ValidLiteral(string(p.Subject)) {
 		c.soft("Invalid Publish Subject")
 	}
-	if c.publish(p) {
-		c.ok()
+	if c.may(p) {
+		c.ok() // before the message, should the client get it itself
+		c.deliver(p)
 	}
 	return nil
 }

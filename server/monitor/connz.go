@@ -71,15 +71,7 @@ func (m *Monitor) Connz(o ConnzOptions) (*Connz, error) {
 	z.ID = m.src.Identity().ID
 	p := &page{offset: z.Offset, limit: z.Limit, order: order, now: now}
 	if o.State == ConnOpen || o.State == ConnAll {
-		m.src.EachConn(func(c *Conn) bool {
-			if o.Account == "" || c.Account == o.Account {
-				z.Total++
-				if o.selects(c) && (o.CID > 0 || m.hasInterest(c, o.FilterSubject)) {
-					p.add(c)
-				}
-			}
-			return true
-		})
+		z.Total += m.addOpen(p, &o)
 	}
 	if o.State == ConnClosed || o.State == ConnAll {
 		m.src.ClosedConns().Each(func(c *Conn) bool {
@@ -101,6 +93,31 @@ func (m *Monitor) Connz(o ConnzOptions) (*Connz, error) {
 	return z, nil
 }
 
+// addOpen adds the open connections that o selects, and returns how many o's account has.
+func (m *Monitor) addOpen(p *page, o *ConnzOptions) (total int) {
+	bySubject := o.FilterSubject != "" && o.FilterSubject != ">"
+	var candidates []Conn // their subscriptions are asked for afterwards, when the source is not in EachConn
+	m.src.EachConn(func(c *Conn) bool {
+		if o.Account == "" || c.Account == o.Account {
+			total++
+			switch {
+			case !o.selects(c):
+			case bySubject:
+				candidates = append(candidates, *c)
+			default:
+				p.add(c)
+			}
+		}
+		return true
+	})
+	for i := range candidates {
+		if m.hasInterest(&candidates[i], o.FilterSubject) {
+			p.add(&candidates[i])
+		}
+	}
+	return total
+}
+
 // selects says whether c passes the filters other than state, account and subject.
 func (o *ConnzOptions) selects(c *Conn) bool {
 	return (o.CID == 0 || c.CID == o.CID) &&
@@ -110,9 +127,6 @@ func (o *ConnzOptions) selects(c *Conn) bool {
 
 // hasInterest says whether an open connection has a subscription that overlaps filter.
 func (m *Monitor) hasInterest(c *Conn, filter string) bool {
-	if filter == "" || filter == ">" {
-		return true
-	}
 	return slices.ContainsFunc(m.src.ConnSubs(c.CID), func(s SubDetail) bool { return overlap(s.Subject, filter) })
 }
 

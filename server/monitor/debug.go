@@ -23,10 +23,8 @@ func Stacks() []byte {
 }
 
 // stacksHTTP sends text, but names it JSON, as clients have come to expect.
-func (m *Monitor) stacksHTTP(w http.ResponseWriter, _ *http.Request) {
-	stacks := Stacks()
-	jsonHeader(w.Header())
-	_, _ = w.Write(stacks)
+func (m *Monitor) stacksHTTP(*http.Request) response {
+	return response{code: http.StatusOK, kind: typeJSON, cross: true, body: Stacks()}
 }
 
 // ExpvarzStatus is the NATS twin of /debug/vars.
@@ -59,7 +57,7 @@ func mustJSON(v any) json.RawMessage {
 }
 
 // varsHTTP writes the variables in the form of Go's expvar package.
-func (m *Monitor) varsHTTP(w http.ResponseWriter, _ *http.Request) {
+func (m *Monitor) varsHTTP(*http.Request) response {
 	vars := m.Expvarz()
 	var b bytes.Buffer
 	b.WriteString("{\n\"cmdline\": ")
@@ -67,6 +65,5 @@ func (m *Monitor) varsHTTP(w http.ResponseWriter, _ *http.Request) {
 	b.WriteString(",\n\"memstats\": ")
 	b.Write(vars.Memstats)
 	b.WriteString("\n}\n")
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, _ = w.Write(b.Bytes())
+	return response{code: http.StatusOK, kind: typeJSON + "; charset=utf-8", body: b.Bytes()}
 }

@@ -77,7 +77,7 @@ func (m *Monitor) raftzHTTP(q *query) (any, error) {
 	return m.Raftz(RaftzOptions{q.text("acc"), q.text("group")})
 }
 
-func (m *Monitor) healthzHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *Monitor) healthzHTTP(r *http.Request) response {
 	q := &query{values: r.URL.Query()}
 	o := HealthzOptions{
 		JSEnabled: q.bool("js-enabled"), JSEnabledOnly: q.bool("js-enabled-only"), JSServerOnly: q.bool("js-server-only"),
@@ -85,11 +85,10 @@ func (m *Monitor) healthzHTTP(w http.ResponseWriter, r *http.Request) {
 		Account: q.text("account"), Stream: q.text("stream"), Consumer: q.text("consumer"),
 	}
 	if q.err != nil {
-		writeError(w, q.err)
-		return
+		return errorResponse(q.err)
 	}
 	h := m.Healthz(o)
-	writeJSON(w, h.Code, h.HealthStatus, "")
+	return jsonResponse(h.Code, h.HealthStatus, "")
 }
 
 // result keeps a nil pointer that comes with an error from becoming a non-nil any.

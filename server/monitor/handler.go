@@ -49,17 +49,15 @@ func (m *Monitor) Handler(base string) http.Handler {
 		})
 	}
 	for _, e := range m.endpoints() {
-		handle(e.path, e.counted, m.limited(func(w http.ResponseWriter, r *http.Request) {
-			q := &query{values: r.URL.Query()}
-			answer, err := e.answer(q)
+		handle(e.path, e.counted, m.limited(func(r *http.Request) response {
+			answer, err := e.answer(&query{values: r.URL.Query()})
 			if err != nil {
-				writeError(w, err)
-				return
+				return errorResponse(err)
 			}
-			writeJSON(w, http.StatusOK, answer, e.indent)
+			return jsonResponse(http.StatusOK, answer, e.indent)
 		}))
 	}
-	handle("/healthz", "/healthz", m.healthzHTTP)
+	handle("/healthz", "/healthz", func(w http.ResponseWriter, r *http.Request) { m.healthzHTTP(r).send(w) })
 	handle("/stacksz", "", m.limited(m.stacksHTTP))
 	handle("/debug/vars", "", m.limited(m.varsHTTP))
 	handle("/metrics", "", m.limited(m.metricsHTTP))
@@ -83,8 +81,30 @@ func cleanBase(base string) string {
 	return "/" + base
 }
 
-// limited lets h run when one of the slots is free, or not at all if the client goes away first.
-func (m *Monitor) limited(h http.HandlerFunc) http.HandlerFunc {
+// response is an answer that is ready to be sent.
+type response struct {
+	code  int
+	kind  string // Content-Type
+	cross bool   // scripts from everywhere may read it
+	body  []byte
+}
+
+func (a response) send(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", a.kind)
+	if a.cross {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+	}
+	w.WriteHeader(a.code)
+	_, _ = w.Write(a.body) // the client is gone if this fails
+}
+
+// limited has f make the answer when one of the slots is free, or not at all if the client goes away first. A
+// client that is slow to take its answer holds no slot.
+func (m *Monitor) limited(f func(*http.Request) response) http.HandlerFunc {
+	inSlot := func(r *http.Request) response {
+		defer func() { <-m.slots }()
+		return f(r)
+	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case m.slots <- struct{}{}:
@@ -96,24 +116,26 @@ func (m *Monitor) limited(h http.HandlerFunc) http.HandlerFunc {
 				return
 			}
 		}
-		defer func() { <-m.slots }()
-		h(w, r)
+		inSlot(r).send(w)
 	}
 }
 
-// writeError answers with the error's text: 404 for Raft groups that aren't there, else 400.
-func writeError(w http.ResponseWriter, err error) {
+const (
+	typeText = "text/plain; charset=utf-8"
+	typeJSON = "application/json"
+)
+
+// errorResponse answers with the error's text: 404 for Raft groups that aren't there, else 400.
+func errorResponse(err error) response {
 	code := http.StatusBadRequest
 	if errors.Is(err, ErrNoRaft) || errors.Is(err, ErrNoRaftMatched) {
 		code = http.StatusNotFound
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(code)
-	_, _ = w.Write([]byte(err.Error())) // the client is gone if this fails
+	return response{code: code, kind: typeText, body: []byte(err.Error())}
 }
 
-// writeJSON answers with v, indented unless indent is empty.
-func writeJSON(w http.ResponseWriter, code int, v any, indent string) {
+// jsonResponse answers with v, indented unless indent is empty.
+func jsonResponse(code int, v any, indent string) response {
 	var b []byte
 	var err error
 	if indent == "" {
@@ -121,20 +143,10 @@ func writeJSON(w http.ResponseWriter, code int, v any, indent string) {
 	} else {
 		b, err = json.MarshalIndent(v, "", indent)
 	}
-	if err != nil {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.WriteHeader(http.StatusInternalServerError)
-		_, _ = w.Write([]byte(err.Error()))
-		return
+	if err != nil { // a Source has put something into an any that can't be encoded
+		return response{code: http.StatusInternalServerError, kind: typeText, body: []byte(err.Error())}
 	}
-	jsonHeader(w.Header())
-	w.WriteHeader(code)
-	_, _ = w.Write(b)
-}
-
-func jsonHeader(h http.Header) {
-	h.Set("Content-Type", "application/json")
-	h.Set("Access-Control-Allow-Origin", "*")
+	return response{code: code, kind: typeJSON, cross: true, body: b}
 }
 
 // requestCounts counts requests by path.

@@ -34,7 +34,8 @@ type HealthzError struct {
 	Error    string          `json:"error,omitempty"`
 }
 
-// Health is the outcome of a health check: what to show, and with which HTTP status.
+// Health is the outcome of a health check: what to show, and with which HTTP status. Over NATS, StatusCode is set
+// to Code.
 type Health struct {
 	HealthStatus
 	Code int // 200, 400, 404, 500 or 503

@@ -9,9 +9,8 @@ import (
 // MetricsContentType is the type of the Prometheus text format.
 const MetricsContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-func (m *Monitor) metricsHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", MetricsContentType)
-	_, _ = w.Write(m.Metrics())
+func (m *Monitor) metricsHTTP(*http.Request) response {
+	return response{code: http.StatusOK, kind: MetricsContentType, body: m.Metrics()}
 }
 
 // Metrics returns the figures of the server and of all collectors in the Prometheus text format.

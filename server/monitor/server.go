@@ -30,6 +30,9 @@ var ErrHTTPSWithoutTLS = errors.New("TLS cert and key required for HTTPS")
 // headerTimeout bounds how long a client may take to send a request's header.
 const headerTimeout = 5 * time.Second
 
+// idleTimeout is how long a connection may wait for its next request.
+const idleTimeout = 3 * time.Minute
+
 // Server listens for monitoring requests.
 type Server struct {
 	m        *Monitor
@@ -70,6 +73,7 @@ func (m *Monitor) Listen(o ServerOptions) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           m.Handler(o.BasePath),
 		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    1 << 20,
 		ErrorLog:          log.New(errorLog{m.log}, "monitor: ", 0),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

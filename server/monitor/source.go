@@ -28,7 +28,7 @@ type Identity struct {
 // ConnSource supplies connections and subscriptions.
 type ConnSource interface {
 	// EachConn calls f with every open client and leafnode connection until f returns false. The Conn is lent
-	// and may be used again by the next call. A connection that sent "lang" in CONNECT and has no RTT yet is
+	// and may be used again by the next call; f is quick and doesn't call the Source. A connection that sent "lang" in CONNECT and has no RTT yet is
 	// sent a PING on this occasion.
 	EachConn(f func(*Conn) bool)
 	// ConnSubs lists the subscriptions of an open connection; nil if there is no such connection any more.
@@ -40,7 +40,7 @@ type ConnSource interface {
 	SublistStats(account string) (SublistStats, bool)
 	// EachSub calls f with the client subscriptions (inside the server included, those of routes, gateways and
 	// leafnodes not) of one account, or of all with account "", until f returns false. If test is not empty,
-	// only with those that match this literal subject. The SubDetail is lent. The order stays the same
+	// only with those that match this literal subject. The SubDetail is lent; f is quick. The order stays the same
 	// while nothing changes, because answers are paged by position.
 	EachSub(account, test string, f func(*SubDetail) bool)
 }

@@ -54,6 +54,11 @@ const (
 	Dynamic    int64 = -1 // JetStream.MaxMemory and MaxStore: taken from what the machine has
 )
 
+// DefaultRTTThresholds returns the round trip times by which CompressionAuto chooses.
+func DefaultRTTThresholds() []time.Duration {
+	return []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond}
+}
+
 // Defaults returns the options of a server that was told nothing. Streams are off, as in nats-server.
 func Defaults() *Options {
 	o := &Options{
@@ -87,6 +92,8 @@ func Defaults() *Options {
 		InfoQueue:    DefaultJSRequestQueue,
 	}
 	o.Cluster.PoolSize = DefaultRoutePoolSize
+	o.Cluster.Compression.Mode = CompressionAccept
+	o.Leaf.Compression = Compression{Mode: CompressionAuto, RTTThresholds: DefaultRTTThresholds()}
 	o.Leaf.Reconnect = DefaultLeafReconnect
 	o.Leaf.DialTimeout = DefaultLeafDialTimeout
 	o.MQTT.AckWait = DefaultMQTTAckWait

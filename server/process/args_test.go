@@ -88,7 +88,7 @@ func TestHideArgs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		cmd := exec.Command(os.Args[0], tt.args...)
-		cmd.Env = append(os.Environ(), childEnv+"=1")
+		cmd.Env = append(os.Environ(), childEnv+"=1", "GORACE=atexit_sleep_ms=0")
 		out, err := cmd.CombinedOutput()
 		seen := tt.seen
 		if seen == nil {

@@ -133,13 +133,16 @@ func TestWatchReceives(t *testing.T) {
 	r := newRecorder()
 	s := Watch(r.handlers())
 	defer s.Stop()
-	for sig, want := range map[syscall.Signal]string{syscall.SIGHUP: "reload", syscall.SIGUSR1: "reopen", syscall.SIGUSR2: "lame duck", syscall.SIGINT: "shutdown"} {
-		if err := syscall.Kill(os.Getpid(), sig); err != nil {
+	for _, tt := range []struct {
+		sig  syscall.Signal
+		want string
+	}{{syscall.SIGHUP, "reload"}, {syscall.SIGUSR1, "reopen"}, {syscall.SIGUSR2, "lame duck"}, {syscall.SIGINT, "shutdown"}, {syscall.SIGINT, "again"}} {
+		if err := syscall.Kill(os.Getpid(), tt.sig); err != nil {
 			t.Fatal(err)
 		}
 		<-r.calls // Trapped
-		if got := <-r.calls; got != want {
-			t.Errorf("%v: %q", sig, got)
+		if got := <-r.calls; got != tt.want {
+			t.Errorf("%v: %q", tt.sig, got)
 		}
 	}
 }

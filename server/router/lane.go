@@ -109,6 +109,7 @@ func (s *Sender) Flush() Sink {
 	s.settle()
 	var full Sink
 	alone := len(s.dirty) == 1
+	s.waited = s.self == nil // parts of the server never wait for a connection
 	for _, l := range s.dirty {
 		l.dirty = false
 		if l.batch != nil {
@@ -138,15 +139,28 @@ func (s *Sender) Flush() Sink {
 // hand gives the lane's chunk to its sink. The lane is empty afterwards and has no chunk if the sink kept it.
 func (s *Sender) hand(l *lane, alone bool) (full bool) {
 	if l.n > 0 {
-		var kept bool
-		kept, full = l.dst.sink.Take(l.chunk, l.n, l.counts, alone)
-		if kept {
+		h := Handover{Block: l.chunk, N: l.n, Counts: l.counts, Alone: alone, MayWait: !s.waited && l.dst != s.self}
+		done := l.dst.sink.Take(h)
+		if done.Kept {
 			l.chunk = nil
 		}
+		full, s.waited = done.Full, s.waited || done.Waited
 	}
 	l.last = max(l.n, l.last/2)
 	l.n, l.counts = 0, Counts{}
 	return full
+}
+
+// Close gives back all memory that can be used again. The sender must not be used afterwards.
+func (s *Sender) Close() {
+	s.Rest()
+	if s.routes != nil {
+		s.settle()
+		*s.routes = routeCache{}
+		cachePool.Put(s.routes)
+		s.routes, s.last = nil, nil
+	}
+	s.lanes = nil
 }
 
 // Rest gives back the memory that an idle sender does not need.

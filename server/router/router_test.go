@@ -34,13 +34,13 @@ func newClient(x *Index) *client {
 	return c
 }
 
-func (c *client) Take(bl *Block, n int, counts Counts, alone bool) (kept, full bool) {
+func (c *client) Take(h Handover) Done {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.text = append(c.text, bl.B[:n]...)
-	c.got.Msgs += counts.Msgs
-	c.got.Bytes += counts.Bytes
-	return false, false
+	c.text = append(c.text, h.Block.B[:h.N]...)
+	c.got.Msgs += h.Counts.Msgs
+	c.got.Bytes += h.Counts.Bytes
+	return Done{}
 }
 func (c *client) Exhausted(s *Sub) { c.gone = append(c.gone, s); c.x.Unsubscribe(s) }
 func (c *client) Denies(subj []byte, queue string) bool {
@@ -490,9 +490,9 @@ type sinkhole struct {
 	bytes int
 }
 
-func (c *sinkhole) Take(bl *Block, n int, counts Counts, alone bool) (kept, full bool) {
-	c.bytes += n
-	return false, false
+func (c *sinkhole) Take(h Handover) Done {
+	c.bytes += h.N
+	return Done{}
 }
 func (c *sinkhole) Exhausted(*Sub)             {}
 func (c *sinkhole) Denies([]byte, string) bool { return false }

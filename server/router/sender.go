@@ -3,6 +3,7 @@ package router
 import (
 	"bytes"
 	"strconv"
+	"sync"
 
 	"godwit/protocol"
 )
@@ -38,6 +39,8 @@ type routeCache struct {
 	routes [routeSlots]*route
 	seen   [routeSlots]uint32 // hash of the last miss
 }
+
+var cachePool = sync.Pool{New: func() any { return new(routeCache) }} // of *routeCache; shared by all servers of a process
 
 // Rights says what a sender may publish. The zero value of Sender has none to ask and may publish everything.
 type Rights interface {
@@ -80,6 +83,7 @@ type Sender struct {
 	dirty      []*lane         // lanes with something to hand over
 	spare      *Block          // chunk for the next lane; only between frames of one group
 	chunkBytes int
+	waited     bool // since the last Flush the sender has waited for a destination
 	seed       uint64
 	lookups    uint64
 	hits       uint64
@@ -150,35 +154,37 @@ func (s *Sender) Begin() {
 
 // Publish delivers one message of the connection and returns to how many subscriptions it went, or Denied. p is lent.
 func (s *Sender) Publish(p *protocol.Pub) Result {
+	if !s.May(p) {
+		return Denied
+	}
+	return s.Deliver(p)
+}
+
+// May finds out who gets p, and reports whether the sender may publish it. If it may, Deliver follows for the same p:
+// the right to answer a message received is used up by May.
+func (s *Sender) May(p *protocol.Pub) bool {
 	r := s.last
 	if !p.Same || r == nil {
 		r = s.lookup(p.Subject)
 		s.last = r
 	}
 	if r != nil {
-		if r.denied && !s.rights.CanReply(p.Subject) {
-			return Denied
-		}
-		return s.send(r, p)
+		return !r.denied || s.rights.CanReply(p.Subject)
 	}
-	if s.rights != nil && !s.rights.CanPublish(p.Subject) && !s.rights.CanReply(p.Subject) {
-		return Denied
+	return s.rights == nil || s.rights.CanPublish(p.Subject) || s.rights.CanReply(p.Subject)
+}
+
+// Deliver delivers the message that May was asked for last and returns to how many subscriptions it went.
+func (s *Sender) Deliver(p *protocol.Pub) Result {
+	if s.last != nil {
+		return s.send(s.last, p)
 	}
 	n := Undelivered
 	for _, sub := range s.found.plain {
 		n += s.sendTo(sub, p)
 	}
 	for _, q := range s.found.queues {
-		at := s.random(len(q.members))
-		for range q.members {
-			if m := q.members[at]; !m.dst.Gone.Load() && s.sendTo(m, p) > 0 {
-				n++
-				break
-			}
-			if at++; at == len(q.members) {
-				at = 0
-			}
-		}
+		n += Result(s.sendToOne(len(q.members), func(i int) *Sub { return q.members[i] }, p))
 	}
 	return n
 }
@@ -186,7 +192,7 @@ func (s *Sender) Publish(p *protocol.Pub) Result {
 // lookup returns the route for subject, or nil if it is not (yet) worth caching; then s.found holds the matches.
 func (s *Sender) lookup(subject []byte) *route {
 	if s.routes == nil {
-		s.routes = &routeCache{}
+		s.routes = cachePool.Get().(*routeCache)
 	}
 	h := hashOf(subject)
 	i := h % routeSlots

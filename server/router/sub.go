@@ -140,10 +140,8 @@ func (d *Dest) Sink() Sink { return d.sink }
 
 // Sink is the connection's side of a Dest.
 type Sink interface {
-	// Take hands over frames gathered by one sender: n bytes at the start of bl, which stays the caller's unless the
-	// sink keeps it (kept). alone says that they are all that the sender has to hand over now, in which case the sink may
-	// spend a system call on them at once. full says that the sink has more queued than senders should add to.
-	Take(bl *Block, n int, c Counts, alone bool) (kept, full bool)
+	// Take takes frames gathered by one sender.
+	Take(h Handover) Done
 	// Exhausted is told of a subscription that has got the last message it wanted.
 	Exhausted(s *Sub)
 	// Denies reports whether the client may not see messages on subject though a subscription matches it. It is asked
@@ -151,6 +149,24 @@ type Sink interface {
 	Denies(subject []byte, queue string) bool
 	// Replies is told the reply subject of a message delivered to a Guarded connection. It is lent.
 	Replies(reply []byte)
+}
+
+// Handover is frames for a connection: the first N bytes of Block.
+type Handover struct {
+	Block  *Block // stays the caller's unless the sink keeps it
+	N      int
+	Counts Counts
+	// Alone says that they are all that the sender has to hand over now: the sink may spend a system call on them.
+	Alone bool
+	// MayWait says that the sender can be made to wait, once and shortly, for a connection that has too much queued.
+	MayWait bool
+}
+
+// Done is what a sink did with a handover.
+type Done struct {
+	Kept   bool // the block is the sink's now
+	Full   bool // more is queued than senders should add to
+	Waited bool // the sender was made to wait
 }
 
 // Counts are what frames amount to: messages, and their bytes of header block and payload.

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"godwit/server"
+	"godwit/server/logging"
+	"godwit/server/options"
+	"godwit/server/process"
+)
+
+// runner is the process around a server: its log, its files and its signals.
+type runner struct {
+	program string
+	stderr  io.Writer
+	// load reads the configuration again, with the command line over it.
+	load func() (*options.Options, error)
+	// changes lists what differs, one line each, or says why a change cannot be made while the server runs.
+	changes func(old, next *options.Options) ([]string, error)
+	welcome bool // say where to connect and what to try
+
+	log *logging.Logger
+	srv *server.Server
+	cur atomic.Pointer[options.Options]
+}
+
+// run runs a server with o until it is told to stop, and returns the exit status.
+func (r *runner) run(o *options.Options) int {
+	log, err := logging.New(logOptions(o))
+	if err != nil {
+		return r.fail(err)
+	}
+	defer log.Close()
+	r.log = log
+	r.cur.Store(o)
+	if r.srv, err = server.New(o, log); err != nil {
+		return r.fail(err)
+	}
+	signals := process.Watch(process.Handlers{
+		Noticef:    log.Noticef,
+		Shutdown:   func() { go r.srv.Shutdown() },
+		LameDuck:   func() { go r.srv.LameDuck() },
+		InLameDuck: r.srv.InLameDuck,
+		Reload:     r.reload,
+		Reopen:     r.reopen,
+	})
+	defer signals.Stop()
+	if o.PidFile != "" {
+		if err := process.WritePIDFile(o.PidFile); err != nil {
+			log.Errorf("Could not write pidfile: %v", err)
+		}
+	}
+	if err := r.srv.Start(); err != nil {
+		log.Fatalf("%v", err)
+		return 1
+	}
+	ports := r.writePorts(o)
+	if r.welcome {
+		r.greet()
+	}
+	<-r.srv.Done()
+	if ports != nil {
+		if err := ports.Remove(); err != nil && !errors.Is(err, os.ErrNotExist) {
+			log.Warnf("Could not remove the ports file: %v", err)
+		}
+	}
+	return 0
+}
+
+func (r *runner) fail(err error) int {
+	fmt.Fprintf(r.stderr, "%s: %v\n", r.program, err)
+	return 1
+}
+
+func logOptions(o *options.Options) logging.Options {
+	l := &o.Log
+	return logging.Options{File: l.File, SizeLimit: l.SizeLimit, MaxFiles: l.MaxFiles, RemoteSyslog: l.RemoteSyslog, Syslog: l.Syslog,
+		Time: l.Time, UTC: l.UTC, Debug: l.Debug, Trace: l.Trace}
+}
+
+// reload puts a changed configuration in force, all of it or nothing.
+func (r *runner) reload() {
+	old := r.cur.Load()
+	failed := func(err error) { r.log.Errorf("Failed to reload server configuration: %v", err) }
+	if old.ConfigFile == "" {
+		failed(errors.New("can only reload config when a file is provided using -c or --config"))
+		return
+	}
+	next, err := r.load()
+	if err != nil {
+		failed(err)
+		return
+	}
+	lines, err := r.changes(old, next)
+	if err != nil {
+		failed(err)
+		return
+	}
+	if err := r.srv.Reload(next); err != nil {
+		failed(err)
+		return
+	}
+	if err := r.log.Reconfigure(logOptions(next)); err != nil {
+		r.log.Errorf("Could not change the log: %v", err)
+	}
+	r.cur.Store(next)
+	for _, line := range lines {
+		r.log.Noticef("Reloaded: %s", line)
+	}
+	r.log.Noticef("Reloaded server configuration (%s)", next.ConfigDigest)
+}
+
+func (r *runner) reopen() {
+	if err := r.log.Reopen(); err != nil {
+		r.log.Errorf("Could not open the log file again: %v", err)
+		return
+	}
+	r.log.Noticef("File log re-opened")
+}
+
+func (r *runner) writePorts(o *options.Options) *process.PortsFile {
+	if o.PortsDir == "" {
+		return nil
+	}
+	var p process.Ports
+	if addr, ok := r.srv.ClientAddr().(*net.TCPAddr); ok {
+		p.Nats = process.ListenURLs("nats", o.Host, addr.Port)
+	}
+	if addr, ok := r.srv.MonitorAddr().(*net.TCPAddr); ok {
+		scheme := "http"
+		if o.Monitoring.HTTPSPort != 0 {
+			scheme = "https"
+		}
+		p.Monitoring = process.ListenURLs(scheme, o.Monitoring.HTTPHost, addr.Port)
+	}
+	f, err := process.WritePortsFile(o.PortsDir, p)
+	if err != nil {
+		r.log.Errorf("Error writing ports file: %v", err)
+		return nil
+	}
+	return f
+}
+
+// greet tells a newcomer what can be done now.
+func (r *runner) greet() {
+	addr, ok := r.srv.ClientAddr().(*net.TCPAddr)
+	if !ok {
+		return
+	}
+	r.log.Flush(time.Second) // what was logged comes first; a slow log is no reason to wait longer
+	url := "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(addr.Port))
+	fmt.Fprintf(r.stderr, `
+Godwit is ready at %[1]s
+Try it with the nats command line tool:
+
+  nats -s %[1]s sub 'hello.>'             # in one terminal
+  nats -s %[1]s pub hello.world hi        # in another
+  nats -s %[1]s stream add ORDERS --subjects 'orders.>' --defaults
+  nats -s %[1]s pub orders.1 'first order'
+  nats -s %[1]s stream view ORDERS
+
+Streams are kept in %[2]s. Ctrl-C stops the server.
+
+`, url, r.cur.Load().JetStream.StoreDir)
+}

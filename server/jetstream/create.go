@@ -1,0 +1,282 @@
+package jetstream
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	"godwit/protocol/jsapi"
+	"godwit/protocol/subject"
+	"godwit/stream"
+	"godwit/stream/consumer"
+	"godwit/stream/segment"
+	"godwit/stream/vfs"
+)
+
+// Create makes a stream, or returns the one there is if its configuration is the same. cfg is without defaults.
+func (a *Account) Create(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi.Error) {
+	if cfg.Sealed {
+		return nil, jsapi.InvalidConfig("stream configuration for create can not be sealed")
+	}
+	if cfg.MirrorDirect && cfg.Mirror == nil {
+		return nil, jsapi.InvalidConfig("stream has no mirror but does have mirror direct")
+	}
+	a.admin.Lock()
+	defer a.admin.Unlock()
+	if err := stream.CheckConfig(&cfg, a.streamLimits(), pedantic); err != nil {
+		return nil, err
+	}
+	if cfg.Replicas > 1 {
+		return nil, jsapi.Err(jsapi.ErrStreamReplicasNotSupported)
+	}
+	if old := a.Stream(cfg.Name); old != nil {
+		if stream.SameConfig(old.Config(), &cfg) {
+			return old, nil
+		}
+		return nil, jsapi.Err(jsapi.ErrStreamNameExist)
+	}
+	if err := a.checkRoom(&cfg); err != nil {
+		return nil, err
+	}
+	if err := a.checkReservation(&cfg, 0); err != nil {
+		return nil, err
+	}
+	if a.overlaps(&cfg) {
+		return nil, jsapi.Err(jsapi.ErrStreamSubjectOverlap)
+	}
+	cfg.Metadata = jsapi.WithLevel(cfg.Metadata, cfg.RequiredLevel())
+	s, err := a.make(cfg)
+	if err != nil {
+		a.service.opts.Warnf("JetStream: create stream %s > %s: %v", a.name, cfg.Name, err)
+		return nil, jsapi.Wrap(jsapi.ErrStreamCreate, err)
+	}
+	a.announce("CREATED", "create", s.name)
+	return s, nil
+}
+
+// checkRoom checks the limits on the number of streams and what their consumers may be.
+func (a *Account) checkRoom(cfg *jsapi.StreamConfig) *jsapi.Error {
+	a.mu.RLock()
+	n := len(a.streams)
+	a.mu.RUnlock()
+	if a.limits.MaxStreams > 0 && n >= a.limits.MaxStreams {
+		return jsapi.Err(jsapi.ErrMaximumStreamsLimit)
+	}
+	if a.limits.MaxConsumers > 0 && cfg.MaxConsumers > a.limits.MaxConsumers {
+		return jsapi.Err(jsapi.ErrMaximumConsumersLimit)
+	}
+	return nil
+}
+
+// overlaps says whether another stream captures one of the subjects.
+func (a *Account) overlaps(cfg *jsapi.StreamConfig) bool {
+	for _, s := range a.all() {
+		if s.name == cfg.Name {
+			continue
+		}
+		for _, theirs := range s.Config().Subjects {
+			if slices.ContainsFunc(cfg.Subjects, func(ours string) bool { return subject.Overlap(ours, theirs) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (a *Account) streamLimits() stream.Limits {
+	return stream.Limits{Duplicates: a.service.opts.MaxDuplicates, MaxBytesRequired: a.limits.MaxBytesRequired,
+		MemoryBytes: a.limits.MemoryMaxStreamBytes, StoreBytes: a.limits.StoreMaxStreamBytes}
+}
+
+func (a *Account) consumerLimits() consumer.Limits {
+	l := consumer.Limits{MaxAckPending: a.limits.MaxAckPending, MaxRequestBatch: a.service.opts.MaxRequestBatch}
+	if o := a.service.opts.MaxAckPending; o > 0 && (l.MaxAckPending <= 0 || o < l.MaxAckPending) {
+		l.MaxAckPending = o
+	}
+	return l
+}
+
+// make creates a stream's files, opens it and routes its subjects.
+func (a *Account) make(cfg jsapi.StreamConfig) (*Stream, error) {
+	m := &meta{Format: metaFormat, Account: a.name, UID: nuid.Next(), Created: time.Now().UTC(), Config: cfg}
+	if cfg.Storage == jsapi.MemoryStorage {
+		return a.open(m, "")
+	}
+	fsys := a.service.opts.FS
+	dir := filepath.Join(a.dir, fileName(cfg.Name))
+	if err := a.setAside(dir); err != nil {
+		return nil, err
+	}
+	fresh := filepath.Join(a.dir, newPrefix+m.UID)
+	if err := vfs.MkdirAllSync(fsys, fresh); err != nil {
+		return nil, err
+	}
+	if err := writeMeta(fsys, fresh, m); err != nil {
+		return nil, err
+	}
+	if err := fsys.Rename(fresh, dir); err != nil {
+		return nil, err
+	}
+	if err := fsys.SyncDir(a.dir); err != nil {
+		return nil, err
+	}
+	s, err := a.open(m, dir)
+	if err != nil {
+		_ = a.erase(dir, m.UID) // the error of open says more
+	}
+	return s, err
+}
+
+// setAside makes room for a stream's directory: files of an unknown origin are kept under another name.
+func (a *Account) setAside(dir string) error {
+	fsys := a.service.opts.FS
+	if _, err := fsys.Stat(dir); err != nil {
+		return nil // nothing there
+	}
+	aside := filepath.Join(a.dir, asidePrefix+nuid.Next())
+	if err := fsys.Rename(dir, aside); err != nil {
+		return err
+	}
+	a.service.problem(Problem{Account: a.name, Text: fmt.Sprintf("%s belongs to no stream; it is kept as %s", dir, aside)})
+	return fsys.SyncDir(a.dir)
+}
+
+// open opens a stream and takes it in. dir is empty for a memory stream.
+func (a *Account) open(m *meta, dir string) (*Stream, error) {
+	o := a.service.opts
+	s := &Stream{account: a, name: m.Config.Name, meta: m, dir: dir}
+	h := &hooks{s: s, out: newOutput(a.index)}
+	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched,
+		SegmentBytes: o.SegmentBytes, TailBytes: o.TailBytes, Config: m.Config, Created: m.Created, Domain: o.Domain,
+		Consumers: a.consumerLimits(), Out: h.out, Refusals: newOutput(a.index), Hooks: h, Quota: a.quota(m.Config.Storage)}
+	so.Dir = filepath.Join(dir, "0")
+	if dir == "" {
+		so.Dir, so.FS, so.Sync = "/", vfs.NewVolatile(), segment.SyncOS
+		so.SegmentBytes = memorySegmentBytes
+	}
+	part, err := stream.Open(so)
+	if err != nil {
+		return nil, err
+	}
+	s.part = part
+	part.Start()
+	cfg := part.Config()
+	s.config.Store(&cfg)
+	a.put(s)
+	s.route()
+	return s, nil
+}
+
+// memorySegmentBytes is small, so that removed messages give back their memory soon.
+const memorySegmentBytes = 16 << 20
+
+// Update changes a stream's configuration. cfg is whole, without defaults.
+func (a *Account) Update(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi.Error) {
+	a.admin.Lock()
+	defer a.admin.Unlock()
+	s := a.Stream(cfg.Name)
+	if s == nil {
+		return nil, jsapi.Err(jsapi.ErrStreamNotFound)
+	}
+	if err := stream.CheckConfig(&cfg, a.streamLimits(), pedantic); err != nil {
+		return nil, err
+	}
+	old := s.Config()
+	cfg.FirstSeq = old.FirstSeq // it has no effect any more
+	if err := stream.CheckUpdate(old, &cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Replicas > 1 {
+		return nil, jsapi.Err(jsapi.ErrStreamReplicasNotSupported)
+	}
+	if a.overlaps(&cfg) {
+		return nil, jsapi.Err(jsapi.ErrStreamSubjectOverlap)
+	}
+	if err := a.checkReservation(&cfg, max(0, old.MaxBytes)); err != nil {
+		return nil, err
+	}
+	if err := s.checkConsumers(&cfg); err != nil {
+		return nil, err
+	}
+	cfg.Metadata = jsapi.WithLevel(cfg.Metadata, cfg.RequiredLevel())
+	if stream.SameConfig(old, &cfg) {
+		return s, nil
+	}
+	text, err := json.Marshal(&cfg)
+	if err != nil {
+		return nil, jsapi.Wrap(jsapi.ErrStreamUpdate, err)
+	}
+	if err := s.part.Reconfigure(text); err != nil {
+		return nil, err
+	}
+	s.config.Store(&cfg)
+	if !slices.Equal(old.Subjects, cfg.Subjects) || old.AllowDirect != cfg.AllowDirect {
+		s.route()
+	}
+	s.noteConfig(&cfg)
+	a.announce("UPDATED", "modify", s.name)
+	return s, nil
+}
+
+// noteConfig brings stream.json up to date for whoever looks at it; the log has the configuration already.
+func (s *Stream) noteConfig(cfg *jsapi.StreamConfig) {
+	s.meta.Config = *cfg
+	if s.dir == "" {
+		return
+	}
+	if err := writeMeta(s.account.service.opts.FS, s.dir, s.meta); err != nil {
+		s.account.service.opts.Warnf("JetStream: stream.json of %s > %s: %v", s.account.name, s.name, err)
+	}
+}
+
+// Delete removes a stream, its consumers and its files.
+func (a *Account) Delete(name string) *jsapi.Error {
+	a.admin.Lock()
+	defer a.admin.Unlock()
+	s := a.Stream(name)
+	if s == nil {
+		return jsapi.Err(jsapi.ErrStreamNotFound)
+	}
+	a.drop(s)
+	s.unroute()
+	_, bytes, _ := s.part.Stats()
+	if err := s.part.Abandon(); err != nil {
+		a.service.opts.Warnf("JetStream: delete stream %s > %s: %v", a.name, name, err)
+	}
+	a.quota(s.Config().Storage).Used(-int64(bytes))
+	a.announce("DELETED", "delete", name)
+	if s.dir == "" {
+		return nil
+	}
+	if err := a.erase(s.dir, s.meta.UID); err != nil {
+		return jsapi.Err(jsapi.ErrStreamDelete, "err", err.Error())
+	}
+	return nil
+}
+
+// erase removes a stream's directory so that a crash leaves all of it or nothing that is taken for a stream.
+func (a *Account) erase(dir, uid string) error {
+	fsys := a.service.opts.FS
+	gone := filepath.Join(a.dir, deletedPrefix+uid)
+	if err := fsys.Rename(dir, gone); err != nil {
+		return err
+	}
+	if err := fsys.SyncDir(a.dir); err != nil {
+		return err
+	}
+	return fsys.RemoveAll(gone)
+}
+
+// announce publishes the advisory about a change of a stream.
+func (a *Account) announce(subject, act, name string) {
+	out := newOutput(a.index)
+	h := &hooks{s: &Stream{account: a, name: name}, out: out}
+	h.send("STREAM."+subject+"."+name, func() any {
+		return action{newAdvisory("stream_action", name), "", act, a.service.opts.Domain}
+	})
+	out.Flush()
+}

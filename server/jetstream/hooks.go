@@ -1,0 +1,121 @@
+package jetstream
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	"godwit/stream/consumer"
+)
+
+// advisoryPrefix opens the subject of every advisory, and advisoryType its type.
+const (
+	advisoryPrefix = "$JS.EVENT.ADVISORY."
+	advisoryType   = "io.nats.jetstream.advisory.v1."
+)
+
+// advisory opens every advisory.
+type advisory struct {
+	Type   string    `json:"type"`
+	ID     string    `json:"id"`
+	Time   time.Time `json:"timestamp"`
+	Stream string    `json:"stream,omitempty"`
+}
+
+func newAdvisory(kind, stream string) advisory {
+	return advisory{advisoryType + kind, nuid.Next(), time.Now().UTC(), stream}
+}
+
+// hooks is told of what happens in a stream's partition, by its turn, and reports it. It implements stream.Hooks.
+type hooks struct {
+	s   *Stream
+	out *output
+}
+
+// send publishes an advisory if anybody listens.
+func (h *hooks) send(subject string, make func() any) {
+	to := []byte(advisoryPrefix + subject)
+	if !h.out.Interest(to, "") {
+		return
+	}
+	body, err := json.Marshal(make())
+	if err != nil {
+		h.s.account.service.opts.Warnf("JetStream: advisory %s: %v", subject, err)
+		return
+	}
+	h.out.Deliver(to, &consumer.Message{Subject: to, Payload: body})
+}
+
+// delivery is what advisories say of a delivered message.
+type delivery struct {
+	advisory
+	Consumer    string `json:"consumer"`
+	ConsumerSeq uint64 `json:"consumer_seq,omitempty"`
+	StreamSeq   uint64 `json:"stream_seq"`
+	Deliveries  int    `json:"deliveries"`
+	Reason      string `json:"reason,omitempty"`
+	Domain      string `json:"domain,omitempty"`
+}
+
+func (h *hooks) delivery(kind string, c *consumer.Consumer, seq, cseq uint64, deliveries int, reason string) any {
+	return delivery{newAdvisory(kind, c.Stream), c.Name, cseq, seq, deliveries, reason, h.s.account.service.opts.Domain}
+}
+
+// Exceeded implements consumer.Events.
+func (h *hooks) Exceeded(c *consumer.Consumer, seq uint64, deliveries int) {
+	h.send("CONSUMER.MAX_DELIVERIES."+c.Stream+"."+c.Name, func() any {
+		return h.delivery("max_deliver", c, seq, 0, deliveries, "")
+	})
+}
+
+// Naked implements consumer.Events.
+func (h *hooks) Naked(c *consumer.Consumer, seq, cseq uint64, deliveries int) {
+	h.send("CONSUMER.MSG_NAKED."+c.Stream+"."+c.Name, func() any {
+		return h.delivery("nak", c, seq, cseq, deliveries, "")
+	})
+}
+
+// Terminated implements consumer.Events.
+func (h *hooks) Terminated(c *consumer.Consumer, seq, cseq uint64, deliveries int, reason string) {
+	h.send("CONSUMER.MSG_TERMINATED."+c.Stream+"."+c.Name, func() any {
+		return h.delivery("terminated", c, seq, cseq, deliveries, reason)
+	})
+}
+
+// action is an advisory about something created, changed or deleted.
+type action struct {
+	advisory
+	Consumer string `json:"consumer,omitempty"`
+	Action   string `json:"action"`
+	Domain   string `json:"domain,omitempty"`
+}
+
+// ConsumerFound implements stream.Hooks.
+func (h *hooks) ConsumerFound(c *consumer.Consumer) { h.s.routeConsumer(c) }
+
+// ConsumerAdded implements stream.Hooks.
+func (h *hooks) ConsumerAdded(c *consumer.Consumer) {
+	h.s.routeConsumer(c)
+	h.send("CONSUMER.CREATED."+c.Stream+"."+c.Name, func() any {
+		return action{newAdvisory("consumer_action", c.Stream), c.Name, "create", h.s.account.service.opts.Domain}
+	})
+}
+
+// ConsumerRemoved implements stream.Hooks.
+func (h *hooks) ConsumerRemoved(c *consumer.Consumer) {
+	h.s.unrouteConsumer(c)
+	h.send("CONSUMER.DELETED."+c.Stream+"."+c.Name, func() any {
+		return action{newAdvisory("consumer_action", c.Stream), c.Name, "delete", h.s.account.service.opts.Domain}
+	})
+}
+
+// Failed implements stream.Hooks.
+func (h *hooks) Failed(err error) {
+	h.s.account.service.problem(Problem{Account: h.s.account.name, Stream: h.s.name, Text: "write failed: " + err.Error()})
+}
+
+// Damaged implements stream.Hooks.
+func (h *hooks) Damaged(err error) {
+	h.s.account.service.problem(Problem{Account: h.s.account.name, Stream: h.s.name, Text: err.Error()})
+}

@@ -1,0 +1,27 @@
+package jetstream
+
+import (
+	"godwit/server/router"
+	"godwit/stream/consumer"
+)
+
+// output is a partition's way to the router. One goroutine at a time uses it.
+type output struct {
+	index  *router.Index
+	sender *router.Sender
+	msg    router.Message
+}
+
+func newOutput(x *router.Index) *output { return &output{index: x, sender: router.NewSender(x)} }
+
+// Deliver implements consumer.Output.
+func (o *output) Deliver(to []byte, m *consumer.Message) int {
+	o.msg = router.Message{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Payload: m.Payload}
+	return o.sender.SendTo(to, &o.msg)
+}
+
+// Interest implements consumer.Output. Members of queue groups are not told from plain subscriptions.
+func (o *output) Interest(subject []byte, group string) bool { return o.index.HasInterest(subject) }
+
+// Flush implements stream.Output.
+func (o *output) Flush() { o.sender.Flush() }

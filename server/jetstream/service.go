@@ -1,0 +1,203 @@
+// Package jetstream is the service behind the JetStream API: the streams of each account, where they are stored, and how
+// messages of the router reach their partitions.
+//
+// Lock ranks: Account.admin before Service.mu and Account.mu. admin is held during disk I/O, as it orders administrative
+// changes of one account; the others are not.
+package jetstream
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"godwit/protocol/jsapi"
+	"godwit/server/router"
+	"godwit/stream/segment"
+	"godwit/stream/vfs"
+)
+
+var (
+	// ErrAccountExists: the account was enabled before.
+	ErrAccountExists = errors.New("jetstream: account is enabled already")
+	// ErrClosed: the service was closed.
+	ErrClosed = errors.New("jetstream: service is closed")
+)
+
+// Options configures a Service. Zero values mean the default written at the field.
+type Options struct {
+	StoreDir   string // files are in its folder jetstream; required unless no file stream is ever made
+	FS         vfs.FS // default: the operating system
+	MaxMemory  int64  // bytes of all memory streams; 0 none at all, below no limit
+	MaxStore   int64  // bytes of all file streams; likewise
+	Domain     string
+	ServerName string
+	ServerID   string
+	Version    string             // shown in metadata and advisories as the server's version
+	Sync       segment.SyncPolicy // default SyncAlways
+	SyncEvery  time.Duration      // for SyncInterval
+	Strict     bool               // requests with unknown fields are refused
+
+	MaxAckPending   int           // bound of consumers; 0 no limit
+	MaxRequestBatch int           // bound of pull requests; 0 no limit
+	MaxDuplicates   time.Duration // bound of duplicate windows; 0 no limit
+	SegmentBytes    int64         // of file streams; default that of the log
+	TailBytes       int64         // memory for recent messages per stream; default that of the log
+	Logf, Warnf     func(format string, args ...any)
+	SystemAccount   string                            // it has no streams of its own
+	SystemAdvisory  func(subject string, body []byte) // publishes on the system account; may be nil
+}
+
+// Service holds the streams of all accounts.
+type Service struct {
+	opts  Options
+	sched *segment.Scheduler
+
+	memory, store usage // of all accounts
+
+	mu       sync.Mutex // guards what follows
+	accounts map[string]*Account
+	problems []Problem
+	closed   bool
+}
+
+// Problem is something an operator should know: a stream that could not be opened, files that belong to nothing.
+type Problem struct {
+	Account  string
+	Stream   string
+	Consumer string
+	Text     string
+}
+
+// New returns a service without accounts. It touches no file.
+func New(o Options) (*Service, error) {
+	if o.FS == nil {
+		o.FS = vfs.OS()
+	}
+	for _, f := range []*func(string, ...any){&o.Logf, &o.Warnf} {
+		if *f == nil {
+			*f = func(string, ...any) {}
+		}
+	}
+	if o.Version == "" {
+		return nil, errors.New("jetstream options: Version is required")
+	}
+	return &Service{opts: o, sched: segment.NewScheduler(0), accounts: map[string]*Account{}}, nil
+}
+
+// EnableAccount gives an account streams, those found on disk first. index is where its messages are routed.
+func (s *Service) EnableAccount(name string, index *router.Index, limits jsapi.AccountLimits) (*Account, error) {
+	a := &Account{service: s, name: name, index: index, limits: limits, streams: map[string]*Stream{}}
+	a.dir = s.accountDir(name)
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		s.mu.Unlock()
+		return nil, ErrClosed
+	case s.accounts[name] != nil:
+		s.mu.Unlock()
+		return nil, ErrAccountExists
+	}
+	s.accounts[name] = a
+	s.mu.Unlock()
+	if err := a.recover(); err != nil {
+		return nil, fmt.Errorf("streams of account %s: %w", name, err)
+	}
+	return a, nil
+}
+
+// Account returns an account, nil if it was not enabled.
+func (s *Service) Account(name string) *Account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accounts[name]
+}
+
+// Accounts returns all enabled accounts.
+func (s *Service) Accounts() []*Account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*Account, 0, len(s.accounts))
+	for _, a := range s.accounts {
+		list = append(list, a)
+	}
+	return list
+}
+
+// Options returns what the service was made with.
+func (s *Service) Options() Options { return s.opts }
+
+// Close closes all streams; what was acknowledged is on disk.
+func (s *Service) Close() {
+	s.mu.Lock()
+	closed := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if closed {
+		return
+	}
+	var wg sync.WaitGroup
+	for _, a := range s.Accounts() {
+		for _, st := range a.all() {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				st.close()
+			}()
+		}
+	}
+	wg.Wait()
+	s.sched.Close()
+}
+
+// problem notes something for Health.
+func (s *Service) problem(p Problem) {
+	s.opts.Warnf("JetStream: account %q stream %q: %s", p.Account, p.Stream, p.Text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.problems) < maxProblems {
+		s.problems = append(s.problems, p)
+	}
+}
+
+// maxProblems bounds the list; the log has the rest.
+const maxProblems = 1000
+
+// Health returns what is wrong, nothing if all is well.
+func (s *Service) Health() []Problem {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Problem(nil), s.problems...)
+}
+
+// Totals are numbers over all accounts.
+type Totals struct {
+	Accounts, Streams, Consumers int
+	Messages, Bytes              uint64
+	Memory, Store                uint64 // bytes in use
+	ReservedMemory               uint64 // max_bytes of all memory streams
+	ReservedStore                uint64
+	APITotal, APIErrors          uint64
+}
+
+// Info returns the numbers.
+func (s *Service) Info() (t Totals) {
+	for _, a := range s.Accounts() {
+		st := a.Stats()
+		t.Accounts++
+		t.Streams += st.Streams
+		t.Consumers += st.Consumers
+		t.Memory += st.Memory
+		t.Store += st.Store
+		t.ReservedMemory += st.ReservedMemory
+		t.ReservedStore += st.ReservedStore
+		t.APITotal += st.API.Total
+		t.APIErrors += st.API.Errors
+		for _, x := range a.all() {
+			msgs, bytes, _ := x.part.Stats()
+			t.Messages += msgs
+			t.Bytes += bytes
+		}
+	}
+	return t
+}
