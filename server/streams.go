@@ -1,33 +1,153 @@
 package server
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"godwit/protocol/jsapi"
+	"godwit/server/account"
+	"godwit/server/jetstream"
+	api "godwit/server/jsapi"
 	"godwit/server/monitor"
+	"godwit/server/options"
+	"godwit/server/router"
+	"godwit/stream/segment"
 )
 
-type streams struct{}
+// streams is JetStream in this server: the service and its API.
+type streams struct {
+	service *jetstream.Service
+	api     *api.API
+	config  monitor.JetStreamConfig
+	limits  monitor.JetStreamLimits
+}
 
-func (s *Server) startStreams() error { return nil }
+// startStreams opens what is stored and answers the API in every account.
+func (s *Server) startStreams() error {
+	js := &s.options().JetStream
+	st := &streams{config: monitor.JetStreamConfig{MaxMemory: js.MaxMemory, MaxStore: js.MaxStore, Domain: js.Domain,
+		SyncInterval: js.SyncInterval, SyncAlways: js.SyncAlways, CompressOK: true, UniqueTag: js.UniqueTag, Strict: js.Strict},
+		limits: monitor.JetStreamLimits{MaxRequestBatch: js.Limits.MaxRequestBatch, MaxAckPending: js.Limits.MaxAckPending,
+			MaxHAAssets: js.Limits.MaxHAAssets, Duplicates: js.Limits.DuplicateWindow, DefaultMaxConsumers: js.Limits.DefaultMaxConsumers}}
+	dir := js.StoreDir
+	if dir == "" {
+		dir = filepath.Join(os.TempDir(), "nats", "jetstream")
+		s.log.Warnf("Temporary storage directory used, data could be lost on system reboot")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	st.config.StoreDir = filepath.Join(dir, "jetstream")
+	if st.config.MaxMemory == options.Dynamic {
+		st.config.MaxMemory = machineMemory() / 4 * 3
+	}
+	if st.config.MaxStore == options.Dynamic {
+		st.config.MaxStore = freeSpace(dir) / 4 * 3
+	}
+	o := jetstream.Options{StoreDir: dir, MaxMemory: st.config.MaxMemory, MaxStore: st.config.MaxStore, Domain: js.Domain,
+		ServerName: s.name, ServerID: s.id, Version: ProtocolVersion, Sync: segment.SyncAlways, SyncEvery: js.SyncInterval,
+		Strict: js.Strict, MaxAckPending: js.Limits.MaxAckPending, MaxRequestBatch: js.Limits.MaxRequestBatch,
+		MaxDuplicates: js.Limits.DuplicateWindow, Logf: s.log.Noticef, Warnf: s.log.Warnf}
+	if !js.SyncAlways {
+		o.Sync = segment.SyncInterval
+	}
+	if a := s.accounts.System(); a != nil {
+		o.SystemAccount = a.Name()
+		sender := router.NewSender(a.Index())
+		o.SystemAdvisory = serialized(func(subject string, body []byte) {
+			sender.Send(&router.Message{Subject: []byte(subject), Payload: body})
+			sender.Flush()
+		})
+	}
+	var err error
+	if st.service, err = jetstream.New(o); err != nil {
+		return err
+	}
+	st.api = api.New(st.service)
+	s.logStreams(st)
+	s.mu.Lock()
+	s.streams = st
+	s.mu.Unlock()
+	return s.enableStreams()
+}
 
-func (st *streams) close()                            {}
-func (st *streams) enabled(account string) bool       { return false }
-func (st *streams) fillVarz(v *monitor.JetStreamVarz) {}
+// logStreams shows how JetStream is set up.
+func (s *Server) logStreams(st *streams) {
+	c := &st.config
+	sync := "always, before each acknowledgement"
+	if !c.SyncAlways {
+		sync = "every " + c.SyncInterval.String() + ": acknowledged messages can be lost in a power cut"
+	}
+	s.log.Noticef("Starting JetStream")
+	s.log.Noticef("  Strict:          %v", c.Strict)
+	s.log.Noticef("  Max Memory:      %s", byteSize(c.MaxMemory))
+	s.log.Noticef("  Max Storage:     %s", byteSize(c.MaxStore))
+	s.log.Noticef("  Store Directory: %q", c.StoreDir)
+	s.log.Noticef("  Sync:            %s", sync)
+	if c.Domain != "" {
+		s.log.Noticef("  Domain:          %s", c.Domain)
+	}
+	s.log.Noticef("  API Level:       %d", apiLevel)
+}
 
-// JetStreamHealth implements monitor.HealthSource.
-func (s source) JetStreamHealth() monitor.JetStreamHealth { return monitor.JetStreamHealth{} }
-
-// CheckAssets implements monitor.HealthSource.
-func (s source) CheckAssets(sel monitor.AssetSelector, f func(monitor.HealthProblem) bool) {}
-
-// JetStream implements monitor.JetStreamSource.
-func (s source) JetStream(raft bool) *monitor.JetStreamTotals { return nil }
-
-// IsMetaLeader implements monitor.JetStreamSource.
-func (s source) IsMetaLeader() bool { return true }
-
-// JetStreamAccounts implements monitor.JetStreamSource.
-func (s source) JetStreamAccounts() []string { return nil }
-
-// JetStreamAccount implements monitor.JetStreamSource.
-func (s source) JetStreamAccount(name string, want monitor.JetStreamWant) *monitor.JSAccountDetail {
+// enableStreams gives streams to the accounts that may have them: the global one if there is no other, else those whose
+// configuration says so. In the others the API says that there are none.
+func (s *Server) enableStreams() error {
+	limits := map[string]*options.AccountJetStream{}
+	only := true
+	for _, a := range s.options().Accounts {
+		limits[a.Name] = a.JetStream
+		only = only && s.accounts.Lookup(a.Name) == s.accounts.System()
+	}
+	if only {
+		limits[account.GlobalName] = options.UnlimitedJetStream()
+	}
+	all := s.accounts.All()
+	slices.SortFunc(all, func(a, b *account.Account) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, a := range all {
+		l := limits[a.Name()]
+		if l == nil || a == s.accounts.System() {
+			s.streams.api.Refuse(a.Name(), a.Index())
+			continue
+		}
+		acc, err := s.streams.service.EnableAccount(a.Name(), a.Index(), jsapi.AccountLimits{MaxMemory: l.MaxMemory, MaxStore: l.MaxStore,
+			MaxStreams: l.MaxStreams, MaxConsumers: l.MaxConsumers, MaxAckPending: l.MaxAckPending,
+			MemoryMaxStreamBytes: l.MemoryMaxStreamBytes, StoreMaxStreamBytes: l.StoreMaxStreamBytes, MaxBytesRequired: l.MaxBytesRequired})
+		if err != nil {
+			return err
+		}
+		s.streams.api.Attach(acc)
+	}
 	return nil
+}
+
+func (st *streams) close() {
+	st.api.Close()
+	st.service.Close()
+}
+
+func (st *streams) enabled(name string) bool { return st.service.Account(name) != nil }
+
+func (st *streams) stats() monitor.JetStreamStats {
+	t := st.service.Info()
+	return monitor.JetStreamStats{Memory: t.Memory, Store: t.Store, ReservedMemory: t.ReservedMemory, ReservedStore: t.ReservedStore,
+		Accounts: t.Accounts, API: monitor.JetStreamAPIStats{Level: apiLevel, Total: t.APITotal, Errors: t.APIErrors}}
+}
+
+func (st *streams) fillVarz(v *monitor.JetStreamVarz) {
+	stats, config, limits := st.stats(), st.config, st.limits
+	v.Config, v.Stats, v.Limits = &config, &stats, &limits
+}
+
+// serialized makes f, which is not safe for concurrent use, so.
+func serialized(f func(string, []byte)) func(string, []byte) {
+	var mu sync.Mutex
+	return func(subject string, body []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		f(subject, body)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -105,5 +106,21 @@ func (p *program) flags(cmd *config.Command) []string {
 func reloadable(old, next *options.Options) ([]string, error) {
 	var lines []string
 	var refused []error
+	for _, c := range config.Diff(old, next) {
+		if !c.Reloadable {
+			refused = append(refused, errors.New(c.Refusal()))
+			continue
+		}
+		lines = append(lines, describe(c))
+	}
 	return lines, errors.Join(refused...)
+}
+
+// describe says what changed: the new value where it is a simple one, which holds no secret.
+func describe(c config.Change) string {
+	switch v := c.New.(type) {
+	case bool, int, int32, int64, string, time.Duration:
+		return fmt.Sprintf("%s = %v", c.Name, v)
+	}
+	return c.Name
 }

@@ -1,0 +1,129 @@
+package server
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"godwit/server/jetstream"
+	"godwit/server/monitor"
+	"godwit/stream"
+)
+
+// JetStreamHealth implements monitor.HealthSource.
+func (s source) JetStreamHealth() monitor.JetStreamHealth {
+	return monitor.JetStreamHealth{Configured: s.options().JetStream.Enabled, Enabled: s.streams != nil}
+}
+
+// CheckAssets implements monitor.HealthSource.
+func (s source) CheckAssets(sel monitor.AssetSelector, f func(monitor.HealthProblem) bool) {
+	if s.streams == nil {
+		return
+	}
+	if sel.Account != "" {
+		a := s.streams.service.Account(sel.Account)
+		if a == nil {
+			f(monitor.AccountMissing(sel.Account))
+			return
+		}
+		if sel.Stream != "" {
+			st := a.Stream(sel.Stream)
+			if st == nil {
+				f(monitor.StreamMissing(sel.Account, sel.Stream))
+				return
+			}
+			if sel.Consumer != "" {
+				if _, err := st.Partition().ConsumerInfo(sel.Consumer); err != nil {
+					f(monitor.ConsumerMissing(sel.Account, sel.Stream, sel.Consumer))
+					return
+				}
+			}
+		}
+	}
+	for _, p := range s.streams.service.Health() {
+		if sel.Account != "" && p.Account != sel.Account || sel.Stream != "" && p.Stream != sel.Stream {
+			continue
+		}
+		if !f(monitor.StreamWriteError(p.Account, p.Stream, errors.New(p.Text))) {
+			return
+		}
+	}
+}
+
+// JetStream implements monitor.JetStreamSource.
+func (s source) JetStream(raft bool) *monitor.JetStreamTotals {
+	if s.streams == nil {
+		return nil
+	}
+	t := s.streams.service.Info()
+	limits := s.streams.limits
+	out := &monitor.JetStreamTotals{Stats: s.streams.stats(), Config: s.streams.config, Limits: &limits, Streams: t.Streams,
+		Consumers: t.Consumers, Messages: t.Messages, Bytes: t.Bytes}
+	if raft {
+		out.StreamsLeader, out.ConsumersLeader = t.Streams, t.Consumers
+	}
+	return out
+}
+
+// IsMetaLeader implements monitor.JetStreamSource.
+func (s source) IsMetaLeader() bool { return s.streams != nil }
+
+// JetStreamAccounts implements monitor.JetStreamSource.
+func (s source) JetStreamAccounts() []string {
+	if s.streams == nil {
+		return nil
+	}
+	var names []string
+	for _, a := range s.streams.service.Accounts() {
+		names = append(names, a.Name())
+	}
+	return names
+}
+
+// JetStreamAccount implements monitor.JetStreamSource.
+func (s source) JetStreamAccount(name string, want monitor.JetStreamWant) *monitor.JSAccountDetail {
+	if s.streams == nil {
+		return nil
+	}
+	a := s.streams.service.Account(name)
+	if a == nil {
+		return nil
+	}
+	st := a.Stats()
+	d := &monitor.JSAccountDetail{Name: name, ID: name, JetStreamStats: monitor.JetStreamStats{Memory: st.Memory, Store: st.Store,
+		ReservedMemory: uint64(st.Limits.MaxMemory), ReservedStore: uint64(st.Limits.MaxStore), // -1, unlimited, is the largest number
+		API: monitor.JetStreamAPIStats{Level: apiLevel, Total: st.API.Total, Errors: st.API.Errors}}}
+	if want.Streams {
+		for _, x := range a.Streams("") {
+			if detail, ok := streamDetail(x, want); ok {
+				d.Streams = append(d.Streams, detail)
+			}
+		}
+	}
+	return d
+}
+
+// streamDetail describes a stream; it reports false if the stream was deleted meanwhile.
+func streamDetail(x *jetstream.Stream, want monitor.JetStreamWant) (monitor.JSStreamDetail, bool) {
+	info, _, err := x.Info(stream.InfoRequest{})
+	if err != nil {
+		return monitor.JSStreamDetail{}, false
+	}
+	d := monitor.JSStreamDetail{Name: x.Name(), Created: info.Created, State: info.State}
+	if want.Config {
+		d.Config = info.Config
+	}
+	if !want.Consumers {
+		return d, true
+	}
+	names := x.Partition().ConsumerNames()
+	slices.SortFunc(names, strings.Compare)
+	for _, name := range names {
+		c, err := x.Partition().ConsumerInfo(name)
+		if err != nil {
+			continue // deleted meanwhile
+		}
+		d.Consumer = append(d.Consumer, c)
+	}
+	return d, true
+}
