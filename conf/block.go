@@ -72,7 +72,7 @@ func (b *Block[T]) Decode(d *Decoder, v *Value, into *T) bool {
 	for _, m := range v.Map.Members {
 		key := strings.ToLower(m.Key)
 		if i, ok := b.index[key]; ok {
-			b.fields[i].Set(d, key, m.Value, into)
+			b.fields[i].Set(d, m.Key, m.Value, into)
 			continue
 		}
 		if b.Lenient || m.Value.Used() {

@@ -27,12 +27,23 @@ func (p *Problem) Error() string {
 type Decoder struct {
 	errors   []*Problem
 	warnings []*Problem
+	stops    int // errors noted by Stopf
 }
 
 // Errorf notes an error at the place of v, or at none if v is nil.
 func (d *Decoder) Errorf(v *Value, format string, args ...any) {
 	d.errors = append(d.errors, d.problem(v, format, args...))
 }
+
+// Stopf notes an error, such as one about the type of a value, that leaves nothing to say about the whole
+// block that the value is in.
+func (d *Decoder) Stopf(v *Value, format string, args ...any) {
+	d.stops++
+	d.Errorf(v, format, args...)
+}
+
+// Stops returns how many errors Stopf has noted.
+func (d *Decoder) Stops() int { return d.stops }
 
 // Warnf notes a warning at the place of v.
 func (d *Decoder) Warnf(v *Value, format string, args ...any) {
@@ -81,7 +92,7 @@ func (d *Decoder) want(v *Value, kind Kind) bool {
 	if v.Kind == kind {
 		return true
 	}
-	d.Errorf(v, "interface conversion: interface {} is %s, not %s", v.GoType(), (&Value{Kind: kind}).GoType())
+	d.Stopf(v, "interface conversion: interface {} is %s, not %s", v.GoType(), (&Value{Kind: kind}).GoType())
 	return false
 }
 

@@ -15,18 +15,29 @@ var (
 	errEOF      = errors.New("end of input inside quotes") // a quote opens and the text ends: the original stops there silently
 )
 
-// parseError has a text of its own and belongs to one of the sentinels.
+// parseError has a text of its own, belongs to one of the sentinels, and may have a cause.
 type parseError struct {
-	text string
-	kind error
+	text  string
+	kind  error
+	cause error
 }
 
 func (e *parseError) Error() string { return e.text }
 
-func (e *parseError) Unwrap() error { return e.kind }
+func (e *parseError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{e.kind}
+	}
+	return []error{e.kind, e.cause}
+}
 
 func errorOf(kind error, format string, args ...any) error {
 	return &parseError{text: fmt.Sprintf(format, args...), kind: kind}
+}
+
+// because is an error whose text ends with that of its cause.
+func because(kind, cause error, format string, args ...any) error {
+	return &parseError{text: fmt.Sprintf(format, args...) + cause.Error(), kind: kind, cause: cause}
 }
 
 // syntax is an error at the scanner's current line.

@@ -350,7 +350,7 @@ func (p *parser) include() error {
 	}
 	root, err := p.loader.file(path, p.including)
 	if err != nil {
-		return errorOf(ErrInclude, "error parsing include file '%s', %v", name, err)
+		return because(ErrInclude, err, "error parsing include file '%s', ", name)
 	}
 	into := p.maps[len(p.maps)-1]
 	for _, m := range root.Map.Members {

@@ -35,9 +35,14 @@ func Number[T any, N ~int | ~int32 | ~int64](at func(*T) *N) Setter[T] {
 	}
 }
 
-// Span sets a duration; messages call the field name. A plain number is seconds, with a warning.
+// Span sets a duration; messages call the field name, or as its key was written if that is empty. A plain
+// number is seconds, with a warning.
 func Span[T any](name string, at func(*T) *time.Duration) Setter[T] {
-	return func(d *Decoder, _ string, v *Value, into *T) {
+	return func(d *Decoder, key string, v *Value, into *T) {
+		name := name
+		if name == "" {
+			name = key
+		}
 		if t, ok := d.Duration(v, name); ok {
 			*at(into) = t
 		}

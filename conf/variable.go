@@ -26,7 +26,7 @@ func (p *parser) variable(name string) (*Value, error) {
 		err = sub.invalid()
 	}
 	if err != nil {
-		return nil, errorOf(ErrVariable, "variable reference for '%s' on line %d could not be parsed: %v", name, p.line, err)
+		return nil, because(ErrVariable, err, "variable reference for '%s' on line %d could not be parsed: ", name, p.line)
 	}
 	return root.Map.Get(key), nil
 }

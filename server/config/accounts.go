@@ -63,7 +63,6 @@ func mustBeWords(text string) func(*conf.Decoder, *conf.Value) {
 
 // setAccounts decodes the accounts block of the server.
 func setAccounts(d *conf.Decoder, _ string, v *conf.Value, b *build) {
-	b.accountsAt = v
 	switch v.Kind {
 	case conf.List:
 		for _, e := range v.List {
@@ -172,7 +171,7 @@ func accountJetStreamBlock() *conf.Block[options.AccountJetStream] {
 			switch {
 			case v.Kind != conf.String:
 				d.Errorf(v, "Expected either 'system' or 'owner' string value for %q, got %v", key, v)
-			case v.Text == "owner" || v.Text == "system":
+			case v.Text == "owner", v.Text == "system", v.Text == "":
 				j.TrafficInOwner = v.Text == "owner"
 			default:
 				d.Errorf(v, "Expected 'system' or 'owner' string value for %q, got %v", key, v)
@@ -223,13 +222,13 @@ func setAccountJetStream(d *conf.Decoder, _ string, v *conf.Value, a *accountBui
 	}
 }
 
-// msgTraceBlock declares a msg_trace map.
-func msgTraceBlock() *conf.Block[options.MsgTrace] {
+// msgTraceBlock declares the map under key, which is msg_trace or its alias.
+func msgTraceBlock(key string) *conf.Block[options.MsgTrace] {
 	type T = options.MsgTrace
 	return conf.NewBlock(conf.Block[T]{
 		Name: "msg_trace", Doc: "Where traces go.",
-		Unknown: func(key string) string {
-			return fmt.Sprintf("Unknown field %q parsing account message trace map/struct \"msg_trace\"", key)
+		Unknown: func(unknown string) string {
+			return fmt.Sprintf("Unknown field %q parsing account message trace map/struct %q", unknown, key)
 		},
 	},
 		conf.Field[T]{Key: "dest", Type: "subject", Reload: conf.Live, Doc: "Subject to which traces are published.", Set: func(d *conf.Decoder, key string, v *conf.Value, t *T) {
@@ -280,7 +279,7 @@ func setMsgTrace(d *conf.Decoder, key string, v *conf.Value, a *accountBuild) {
 		setTraceDest(d, v, t)
 	case conf.MapKind:
 		before := d.Count()
-		msgTraceBlock().Decode(d, v, t)
+		msgTraceBlock(key).Decode(d, v, t)
 		if t.Dest == "" && t.Sampling != 0 && d.Count() == before {
 			d.Warnf(v, "Trace destination sampling ignored since no destination was set")
 		}

@@ -46,7 +46,12 @@ func credentialFields() []conf.Field[authBuild] {
 }
 
 func setAuthTimeout(d *conf.Decoder, _ string, v *conf.Value, a *authBuild) {
-	t, ok := seconds(v, func(problem string) { d.Errorf(v, "error parsing authorization config, 'timeout' %s", problem) })
+	authTimeout(d, v, a, "authorization")
+}
+
+// authTimeout sets the time for a login; messages call the block what.
+func authTimeout(d *conf.Decoder, v *conf.Value, a *authBuild, what string) {
+	t, ok := seconds(v, func(problem string) { d.Errorf(v, "error parsing %s config, 'timeout' %s", what, problem) })
 	if !ok {
 		return
 	}
@@ -75,7 +80,6 @@ func decodePeerAuthorization(d *conf.Decoder, v *conf.Value, what string) *authB
 // setAuthorization decodes the authorization block of the server.
 func setAuthorization(d *conf.Decoder, _ string, v *conf.Value, b *build) {
 	a := &authBuild{}
-	b.authAt = v
 	if !authorizationBlock().Decode(d, v, a) {
 		return
 	}
@@ -115,26 +119,20 @@ func (b *build) addUsers(v *conf.Value, users []*options.User) {
 	}
 }
 
-// userBuild is an entry of a users list in the making.
-type userBuild struct {
-	options.User
-	proxyRequired bool
-}
-
 // userBlock declares an entry of a users list.
-func userBlock() *conf.Block[userBuild] {
-	return conf.NewBlock(conf.Block[userBuild]{
+func userBlock() *conf.Block[options.User] {
+	return conf.NewBlock(conf.Block[options.User]{
 		Name: "user", Doc: "A user: a name with a password, or a public nkey.",
 		NotMap: func(d *conf.Decoder, v *conf.Value) { d.Errorf(v, "Expected user entry to be a map/struct, got %v", v) },
 	},
-		conf.Field[userBuild]{Key: "user", Aliases: []string{"username"}, Type: "string", Reload: conf.Live, Doc: "Name.", Set: conf.Str(func(u *userBuild) *string { return &u.Username })},
-		conf.Field[userBuild]{Key: "pass", Aliases: []string{"password"}, Type: "string", Reload: conf.Live, Doc: "Password; plain or a bcrypt hash.", Set: conf.Str(func(u *userBuild) *string { return &u.Password })},
-		conf.Field[userBuild]{Key: "nkey", Type: "string", Reload: conf.Live, Doc: "Public user nkey, instead of name and password.", Set: conf.Str(func(u *userBuild) *string { return &u.Nkey })},
-		conf.Field[userBuild]{Key: "permissions", Aliases: []string{"permission", "authorization"}, Type: "map", Block: "permissions", Reload: conf.Live, Doc: "What the user may publish and subscribe to.", Set: func(d *conf.Decoder, _ string, v *conf.Value, u *userBuild) {
+		conf.Field[options.User]{Key: "user", Aliases: []string{"username"}, Type: "string", Reload: conf.Live, Doc: "Name.", Set: conf.Str(func(u *options.User) *string { return &u.Username })},
+		conf.Field[options.User]{Key: "pass", Aliases: []string{"password"}, Type: "string", Reload: conf.Live, Doc: "Password; plain or a bcrypt hash.", Set: conf.Str(func(u *options.User) *string { return &u.Password })},
+		conf.Field[options.User]{Key: "nkey", Type: "string", Reload: conf.Live, Doc: "Public user nkey, instead of name and password.", Set: conf.Str(func(u *options.User) *string { return &u.Nkey })},
+		conf.Field[options.User]{Key: "permissions", Aliases: []string{"permission", "authorization"}, Type: "map", Block: "permissions", Reload: conf.Live, Doc: "What the user may publish and subscribe to.", Set: func(d *conf.Decoder, _ string, v *conf.Value, u *options.User) {
 			u.Permissions = decodePermissions(d, v)
 		}},
-		conf.Field[userBuild]{Key: "allowed_connection_types", Aliases: []string{"connection_types", "clients"}, Type: "string or list of strings", Reload: conf.Live, Doc: "How the user may connect: `STANDARD`, `WEBSOCKET`, `LEAFNODE`, `LEAFNODE_WS`, `MQTT`, `MQTT_WS`, `IN_PROCESS`; default is every way.", Set: setConnectionTypes},
-		conf.Field[userBuild]{Key: "proxy_required", Type: "boolean", Default: "false", Reload: conf.Live, Doc: "The user must come through a trusted proxy.", Set: conf.Flag(func(u *userBuild) *bool { return &u.ProxyRequired })},
+		conf.Field[options.User]{Key: "allowed_connection_types", Aliases: []string{"connection_types", "clients"}, Type: "string or list of strings", Reload: conf.Live, Doc: "How the user may connect: `STANDARD`, `WEBSOCKET`, `LEAFNODE`, `LEAFNODE_WS`, `MQTT`, `MQTT_WS`, `IN_PROCESS`; default is every way.", Set: setConnectionTypes},
+		conf.Field[options.User]{Key: "proxy_required", Type: "boolean", Default: "false", Reload: conf.Live, Doc: "The user must come through a trusted proxy.", Set: conf.Flag(func(u *options.User) *bool { return &u.ProxyRequired })},
 	)
 }
 
@@ -145,9 +143,9 @@ func decodeUsers(d *conf.Decoder, v *conf.Value) []*options.User {
 	}
 	users := make([]*options.User, 0, len(v.List))
 	for _, e := range v.List {
-		u := &userBuild{}
-		before := d.Count()
-		if !userBlock().Decode(d, e, u) || d.Count() > before {
+		u := &options.User{}
+		before := d.Stops()
+		if !userBlock().Decode(d, e, u) || d.Stops() > before {
 			continue
 		}
 		at := e
@@ -158,13 +156,13 @@ func decodeUsers(d *conf.Decoder, v *conf.Value) []*options.User {
 		case u.Nkey == "" && u.Username == "":
 			d.Errorf(at, "User entry requires a user")
 		case u.Nkey == "":
-			users = append(users, &u.User)
+			users = append(users, u)
 		case !nkeys.IsValidPublicUserKey(u.Nkey):
 			d.Errorf(at, "Not a valid public nkey for a user")
 		case u.Username != "" || u.Password != "":
 			d.Errorf(at, "Nkey users do not take usernames or passwords")
 		default:
-			users = append(users, &u.User)
+			users = append(users, u)
 		}
 	}
 	return users

@@ -17,9 +17,6 @@ type build struct {
 	decoder *conf.Decoder
 
 	storeDirSet bool        // store_dir was given, at the top or in the jetstream block
-	authAt      *conf.Value // the authorization block
-	accountsAt  *conf.Value // the accounts block
-	callout     bool        // an auth_callout was given
 	exchanges   []*exchange // imports and exports, to be checked when all accounts are known
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // setConnectionTypes sets how a user may connect.
-func setConnectionTypes(d *conf.Decoder, _ string, v *conf.Value, u *userBuild) {
+func setConnectionTypes(d *conf.Decoder, _ string, v *conf.Value, u *options.User) {
 	list, ok := texts(d, v, "allowed connection types")
 	if !ok {
 		return
@@ -41,25 +41,19 @@ func calloutBlock() *conf.Block[options.AuthCallout] {
 		},
 	},
 		conf.Field[options.AuthCallout]{Key: "issuer", Type: "string", Reload: conf.Live, Doc: "Public account nkey that signs the service's answers; required.", Set: func(d *conf.Decoder, _ string, v *conf.Value, c *options.AuthCallout) {
-			key, ok := d.String(v)
-			switch {
-			case !ok:
-			case !nkeys.IsValidPublicAccountKey(key):
-				d.Errorf(v, "Expected callout user to be a valid public account nkey, got %q", key)
-			default:
-				c.Issuer = key
+			if key, ok := d.String(v); ok {
+				if c.Issuer = key; !nkeys.IsValidPublicAccountKey(key) {
+					d.Stopf(v, "Expected callout user to be a valid public account nkey, got %q", key)
+				}
 			}
 		}},
 		conf.Field[options.AuthCallout]{Key: "account", Aliases: []string{"acc"}, Type: "string", Default: options.DefaultGlobalAccount, Reload: conf.Live, Doc: "Account of the service.", Set: conf.Str(func(c *options.AuthCallout) *string { return &c.Account })},
 		conf.Field[options.AuthCallout]{Key: "auth_users", Aliases: []string{"users"}, Type: "list of strings", Reload: conf.Live, Doc: "Users as whom the service logs in; required.", Set: calloutList("auth_users", func(c *options.AuthCallout) *[]string { return &c.AuthUsers })},
 		conf.Field[options.AuthCallout]{Key: "xkey", Aliases: []string{"key"}, Type: "string", Reload: conf.Live, Doc: "Public curve nkey for which requests are encrypted.", Set: func(d *conf.Decoder, _ string, v *conf.Value, c *options.AuthCallout) {
-			key, ok := d.String(v)
-			switch {
-			case !ok:
-			case !nkeys.IsValidPublicCurveKey(key):
-				d.Errorf(v, "Expected callout xkey to be a valid public xkey, got %q", key)
-			default:
-				c.XKey = key
+			if key, ok := d.String(v); ok {
+				if c.XKey = key; !nkeys.IsValidPublicCurveKey(key) {
+					d.Stopf(v, "Expected callout xkey to be a valid public xkey, got %q", key)
+				}
 			}
 		}},
 		conf.Field[options.AuthCallout]{Key: "allowed_accounts", Type: "list of strings", Reload: conf.Live, Doc: "Only logins into these accounts go to the service; default is all.", Set: calloutList("allowed accounts", func(c *options.AuthCallout) *[]string { return &c.AllowedAccounts })},
@@ -69,7 +63,7 @@ func calloutBlock() *conf.Block[options.AuthCallout] {
 func calloutList(what string, at func(*options.AuthCallout) *[]string) conf.Setter[options.AuthCallout] {
 	return func(d *conf.Decoder, _ string, v *conf.Value, c *options.AuthCallout) {
 		if v.Kind != conf.List {
-			d.Errorf(v, "Expected %s field to be an array, got %s", what, v.GoType())
+			d.Stopf(v, "Expected %s field to be an array, got %s", what, v.GoType())
 			return
 		}
 		for _, e := range v.List {
@@ -82,8 +76,8 @@ func calloutList(what string, at func(*options.AuthCallout) *[]string) conf.Sett
 
 func decodeCallout(d *conf.Decoder, v *conf.Value) *options.AuthCallout {
 	c := &options.AuthCallout{Account: options.DefaultGlobalAccount}
-	before := d.Count()
-	if !calloutBlock().Decode(d, v, c) || d.Count() > before {
+	before := d.Stops()
+	if !calloutBlock().Decode(d, v, c) || d.Stops() > before {
 		return nil
 	}
 	at := v

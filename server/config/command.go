@@ -40,7 +40,7 @@ type Command struct {
 	Name     string // Godwit or NatsServer, which messages begin with
 	Action   Action
 	Options  *options.Options // for Run
-	Warnings []string         // about the file, for Run: to be shown on standard error
+	Warnings []string         // about the file, for Run: lines to show on standard error as they are
 	Notice   string
 	Signal   string // for SendSignal: a word, not checked
 	Target   string // for SendSignal: process id, pid file or pattern; empty: the only server that runs

@@ -7,6 +7,9 @@ import (
 	"godwit/server/options"
 )
 
+// redacted stands for secrets in messages.
+const redacted = "[REDACTED]"
+
 // Change is a setting that differs between two configurations.
 type Change struct {
 	Name       string // key of the file, with its block: "max_connections", "cluster.routes"

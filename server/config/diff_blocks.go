@@ -106,7 +106,9 @@ func urlTexts(urls []*url.URL) (list []string) {
 func gatewayTLS(g *options.Gateway) any {
 	remotes := make(map[string]*options.TLS)
 	for _, r := range g.Remotes {
-		remotes[r.Name] = r.TLS
+		if r.TLS != nil {
+			remotes[r.Name] = r.TLS
+		}
 	}
 	return [...]any{g.TLS, remotes}
 }

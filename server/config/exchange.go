@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -157,7 +158,8 @@ func setLatency(d *conf.Decoder, _ string, v *conf.Value, e *exportBuild) {
 	case conf.MapKind:
 		before := d.Count()
 		latencyBlock().Decode(d, v, l)
-		if l.Subject == "" && d.Count() == before {
+		named := slices.ContainsFunc(v.Map.Members, func(m conf.Member) bool { return strings.EqualFold(m.Key, "subject") })
+		if !named && d.Count() == before {
 			d.Errorf(v, "Latency subject required, but missing")
 		}
 	default:

@@ -74,7 +74,13 @@ func jetStreamBlock() *conf.Block[build] {
 			}
 			b.JetStream.MetaCompact = v.Num
 		}},
-		conf.Field[build]{Key: "meta_compact_size", Type: "size", Unit: "bytes", Default: "0", Reload: conf.Live, Doc: "The same as a size.", Set: sizeSetter("meta_compact_size", func(b *build) *int64 { return &b.JetStream.MetaCompactSize })},
+		conf.Field[build]{Key: "meta_compact_size", Type: "size", Unit: "bytes", Default: "0", Reload: conf.Live, Doc: "The same as a size.", Set: func(d *conf.Decoder, key string, v *conf.Value, b *build) {
+			if v.Kind == conf.Int && v.Num < 0 {
+				d.Errorf(v, "Expected an absolute size for %q, got %v", key, v)
+				return
+			}
+			sizeSetter("meta_compact_size", func(b *build) *int64 { return &b.JetStream.MetaCompactSize })(d, key, v, b)
+		}},
 		conf.Field[build]{Key: "meta_compact_sync", Type: "boolean", Default: "false", Reload: conf.Live, Doc: "Compact while nothing else is done.", Set: conf.Flag(func(b *build) *bool { return &b.JetStream.MetaCompactSync })},
 		conf.Field[build]{Key: "max_concurrent_io", Type: "integer", Bounds: "4 to 8192", Doc: "Disk operations at a time.", Set: func(d *conf.Decoder, key string, v *conf.Value, b *build) {
 			if v.Kind != conf.Int || v.Num < 4 || v.Num > 8192 {
@@ -86,12 +92,12 @@ func jetStreamBlock() *conf.Block[build] {
 	)
 }
 
-func setSyncInterval(d *conf.Decoder, _ string, v *conf.Value, b *build) {
+func setSyncInterval(d *conf.Decoder, key string, v *conf.Value, b *build) {
 	if v.Kind == conf.String && strings.EqualFold(v.Text, "always") {
 		b.JetStream.SyncAlways, b.JetStream.SyncInterval = true, options.DefaultSyncInterval
 		return
 	}
-	if t, ok := d.Duration(v, "sync_interval"); ok {
+	if t, ok := d.Duration(v, key); ok {
 		b.JetStream.SyncAlways, b.JetStream.SyncInterval = false, t
 	}
 }

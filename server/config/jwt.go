@@ -24,12 +24,8 @@ var (
 
 // claims are those parts of a JWT that configuration needs.
 type claims struct {
-	Issuer  string `json:"iss"`
-	Subject string `json:"sub"`
-	Name    string `json:"name"`
-	Type    string `json:"type"` // version 1
-	Nats    struct {
-		Type                string   `json:"type"`
+	identity
+	Nats struct {
 		Version             int      `json:"version"`
 		SigningKeys         []string `json:"signing_keys"`
 		AccountServerURL    string   `json:"account_server_url"`
@@ -37,6 +33,13 @@ type claims struct {
 		AssertServerVersion string   `json:"assert_server_version"`
 		StrictSigning       bool     `json:"strict_signing_key_usage"`
 	} `json:"nats"`
+}
+
+// identity says whose JWT it is.
+type identity struct {
+	Issuer  string `json:"iss"`
+	Subject string `json:"sub"`
+	Name    string `json:"name"`
 }
 
 // decodeClaims reads a JWT of the kind, operator or account, and checks its signature by its issuer.
@@ -60,16 +63,24 @@ func decodeClaims(token, kind string) (*claims, error) {
 	if err := json.Unmarshal(raw[0], &header); err != nil {
 		return nil, err
 	}
-	var c struct {
-		claims
-		Nats json.RawMessage `json:"nats"`
+	var kinds struct {
+		Type string `json:"type"` // version 1
+		Nats struct {
+			Type string `json:"type"`
+		} `json:"nats"`
 	}
-	if err := json.Unmarshal(raw[1], &c); err != nil {
+	if err := json.Unmarshal(raw[1], &kinds); err != nil {
 		return nil, err
 	}
-	// The lists of signing keys of accounts have another form: only an operator's are read.
-	out := c.claims
-	if err := json.Unmarshal(c.Nats, &out.Nats); err != nil && kind == "operator" {
+	if kinds.Nats.Type != kind && kinds.Type != kind {
+		return nil, errJWTKind
+	}
+	out := &claims{}
+	if kind == "operator" { // an account's lists have other forms, which are of no interest here
+		if err := json.Unmarshal(raw[1], out); err != nil {
+			return nil, err
+		}
+	} else if err := json.Unmarshal(raw[1], &out.identity); err != nil {
 		return nil, err
 	}
 	signed := token[:strings.LastIndexByte(token, '.')]
@@ -87,10 +98,7 @@ func decodeClaims(token, kind string) (*claims, error) {
 	if err := issuer.Verify([]byte(signed), raw[2]); err != nil {
 		return nil, errJWTSignature
 	}
-	if out.Nats.Type != kind && out.Type != kind {
-		return nil, errJWTKind
-	}
-	return &out, nil
+	return out, nil
 }
 
 var decoratedJWT = regexp.MustCompile(`(?s)-{3,}BEGIN [^\n]*-{3,}\s*([A-Za-z0-9_.=-]+)\s*-{3,}END [^\n]*-{3,}`)

@@ -86,8 +86,8 @@ func leafAuthBlock() *conf.Block[leafAuthBuild] {
 			}
 		}},
 		conf.Field[A]{Key: "account", Type: "string", Doc: "Account of the single user or nkey.", Set: conf.Str(func(a *A) *string { return &a.account })},
-		conf.Field[A]{Key: "timeout", Type: "seconds or duration", Default: "2", Doc: "Time for a login.", Set: func(d *conf.Decoder, key string, v *conf.Value, a *A) {
-			setAuthTimeout(d, key, v, &a.authBuild)
+		conf.Field[A]{Key: "timeout", Type: "seconds or duration", Default: "2", Doc: "Time for a login.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *A) {
+			authTimeout(d, v, &a.authBuild, "leafnode authorization")
 		}},
 		conf.Field[A]{Key: "users", Type: "list of maps", Doc: "Users, each with `user`, `pass`, `account` and `proxy_required`.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *A) { a.Users = decodeLeafUsers(d, v) }},
 		conf.Field[A]{Key: "proxy_required", Type: "boolean", Default: "false", Doc: "Leaves must come through a trusted proxy.", Set: conf.Flag(func(a *A) *bool { return &a.ProxyRequired })},

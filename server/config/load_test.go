@@ -30,6 +30,9 @@ func load(t *testing.T, text string) *options.Options {
 	return o
 }
 
+// show writes values with blanks between them.
+func show(values ...any) string { return strings.TrimSuffix(fmt.Sprintln(values...), "\n") }
+
 // TestResolvedValues: what a file says arrives in the options, with units resolved.
 func TestResolvedValues(t *testing.T) {
 	for _, tt := range []struct {
@@ -37,8 +40,8 @@ func TestResolvedValues(t *testing.T) {
 		get  func(o *options.Options) any
 		want any
 	}{
-		{"listen: 'h:5'", func(o *options.Options) any { return fmt.Sprint(o.Host, o.Port) }, "h5"},
-		{"listen: 4223", func(o *options.Options) any { return fmt.Sprint(o.Host, o.Port) }, "0.0.0.04223"},
+		{"listen: 'h:5'", func(o *options.Options) any { return show(o.Host, o.Port) }, "h 5"},
+		{"listen: 4223", func(o *options.Options) any { return show(o.Host, o.Port) }, "0.0.0.0 4223"},
 		{"max_connections: 0", func(o *options.Options) any { return o.MaxConn }, options.RefuseAll},
 		{"max_connections: 5", func(o *options.Options) any { return o.MaxConn }, 5},
 		{"port: 1", func(o *options.Options) any { return o.MaxConn }, options.DefaultMaxConn},
@@ -48,7 +51,7 @@ func TestResolvedValues(t *testing.T) {
 		{"ping_interval: '0s'", func(o *options.Options) any { return o.PingInterval }, options.DefaultPingInterval},
 		{"ping_interval: 90s", func(o *options.Options) any { return o.PingInterval }, 90 * time.Second},
 		{"trace_verbose: true", func(o *options.Options) any { return o.Log.Trace && o.Log.TraceVerbose }, true},
-		{"http: '1.2.3.4:8222'", func(o *options.Options) any { return fmt.Sprint(o.Monitoring.HTTPHost, o.Monitoring.HTTPPort) }, "1.2.3.48222"},
+		{"http: '1.2.3.4:8222'", func(o *options.Options) any { return show(o.Monitoring.HTTPHost, o.Monitoring.HTTPPort) }, "1.2.3.4 8222"},
 		{"host: a\nhttp_port: 5", func(o *options.Options) any { return o.Monitoring.HTTPHost }, "a"},
 		{"http_base_path: x", func(o *options.Options) any { return o.Monitoring.HTTPBasePath }, "/x"},
 		{"server_tags: [A, ' b c ', a]", func(o *options.Options) any { return o.Tags }, []string{"a", "b c"}},
@@ -61,50 +64,50 @@ func TestResolvedValues(t *testing.T) {
 		{"ocsp_cache: {type: none, save_interval: '5ms'}", func(o *options.Options) any { return *o.OCSPCache }, options.OCSPCache{LocalStore: "_rc_", SaveInterval: time.Second}},
 
 		{"jetstream: true", func(o *options.Options) any {
-			return fmt.Sprint(o.JetStream.Enabled, o.JetStream.SyncAlways, o.JetStream.MaxMemory)
+			return show(o.JetStream.Enabled, o.JetStream.SyncAlways, o.JetStream.MaxMemory)
 		}, "true true -1"},
 		{"jetstream: disabled", func(o *options.Options) any { return o.JetStream.Enabled }, false},
-		{"jetstream {enabled: false, store_dir: d}", func(o *options.Options) any { return fmt.Sprint(o.JetStream.Enabled, o.JetStream.StoreDir) }, "false d"},
-		{"store_dir: d", func(o *options.Options) any { return fmt.Sprint(o.JetStream.Enabled, o.JetStream.StoreDir) }, "false d"},
-		{"jetstream {sync_interval: '2m'}", func(o *options.Options) any { return fmt.Sprint(o.JetStream.SyncAlways, o.JetStream.SyncInterval) }, "false 2m0s"},
+		{"jetstream {enabled: false, store_dir: d}", func(o *options.Options) any { return show(o.JetStream.Enabled, o.JetStream.StoreDir) }, "false d"},
+		{"store_dir: d", func(o *options.Options) any { return show(o.JetStream.Enabled, o.JetStream.StoreDir) }, "false d"},
+		{"jetstream {sync_interval: '2m'}", func(o *options.Options) any { return show(o.JetStream.SyncAlways, o.JetStream.SyncInterval) }, "false 2m0s"},
 		{"jetstream {sync: Always}", func(o *options.Options) any { return o.JetStream.SyncAlways }, true},
-		{"jetstream {max_mem: '2G', max_file: 5kb}", func(o *options.Options) any { return fmt.Sprint(o.JetStream.MaxMemory, o.JetStream.MaxStore) }, "2147483648 5120"},
+		{"jetstream {max_mem: '2G', max_file: 5kb}", func(o *options.Options) any { return show(o.JetStream.MaxMemory, o.JetStream.MaxStore) }, "2147483648 5120"},
 		{"jetstream {max_mem: 0}", func(o *options.Options) any { return o.JetStream.MaxMemory }, int64(0)},
-		{"jetstream {request_queue_limit: 5}", func(o *options.Options) any { return fmt.Sprint(o.JetStream.RequestQueue, o.JetStream.InfoQueue) }, "5 5"},
+		{"jetstream {request_queue_limit: 5}", func(o *options.Options) any { return show(o.JetStream.RequestQueue, o.JetStream.InfoQueue) }, "5 5"},
 		{"jetstream {limits {duplicate_window: '5m', batch {timeout: '3s'}}}", func(o *options.Options) any {
 			return o.JetStream.Limits
 		}, options.JSLimits{DuplicateWindow: 5 * time.Minute, BatchTimeout: 3 * time.Second, DefaultMaxConsumers: 1000}},
 		{"jetstream {tpm {pcr: 3, cipher: aes}}", func(o *options.Options) any { return *o.JetStream.TPM }, options.TPM{PCR: 3, Cipher: options.CipherAES}},
 
-		{"tls {handshake_first: auto}", func(o *options.Options) any { return fmt.Sprint(o.TLS.HandshakeFirst, o.TLS.HandshakeFirstFallback) }, "true 50ms"},
-		{"tls {first: '300ms'}", func(o *options.Options) any { return fmt.Sprint(o.TLS.HandshakeFirst, o.TLS.HandshakeFirstFallback) }, "true 300ms"},
+		{"tls {handshake_first: auto}", func(o *options.Options) any { return show(o.TLS.HandshakeFirst, o.TLS.HandshakeFirstFallback) }, "true 50ms"},
+		{"tls {first: '300ms'}", func(o *options.Options) any { return show(o.TLS.HandshakeFirst, o.TLS.HandshakeFirstFallback) }, "true 300ms"},
 		{"tls {first: off}", func(o *options.Options) any { return o.TLS.HandshakeFirst }, false},
-		{"tls {timeout: 1.5, verify_and_map: true}", func(o *options.Options) any { return fmt.Sprint(o.TLS.Timeout, o.TLS.Verify, o.TLS.VerifyAndMap) }, "1.5s true true"},
+		{"tls {timeout: 1.5, verify_and_map: true}", func(o *options.Options) any { return show(o.TLS.Timeout, o.TLS.Verify, o.TLS.VerifyAndMap) }, "1.5s true true"},
 		{"tls {pinned_certs: ['" + strings.Repeat("AB", 32) + "']}", func(o *options.Options) any { return o.TLS.PinnedCerts }, map[string]struct{}{strings.Repeat("ab", 32): {}}},
 		{"cluster {tls {verify_cert_and_check_known_urls: true}}", func(o *options.Options) any { return o.Cluster.TLS.VerifyKnownURLs && o.Cluster.TLS.Verify }, true},
 
 		{"cluster {listen: -1, compression: on}", func(o *options.Options) any {
-			return fmt.Sprint(o.Cluster.Host, o.Cluster.Port, o.Cluster.Compression.Mode)
-		}, "0.0.0.0-1s2_fast"},
-		{"cluster {port: 1}", func(o *options.Options) any { return fmt.Sprint(o.Cluster.PoolSize, o.Cluster.Compression.Mode) }, "3 accept"},
-		{"leafnodes {compression: on}", func(o *options.Options) any { return fmt.Sprint(o.Leaf.Compression) }, "{s2_auto [10ms 50ms 100ms]}"},
+			return show(o.Cluster.Host, o.Cluster.Port, o.Cluster.Compression.Mode)
+		}, "0.0.0.0 -1 s2_fast"},
+		{"cluster {port: 1}", func(o *options.Options) any { return show(o.Cluster.PoolSize, o.Cluster.Compression.Mode) }, "3 accept"},
+		{"leafnodes {compression: on}", func(o *options.Options) any { return show(o.Leaf.Compression) }, "{s2_auto [10ms 50ms 100ms]}"},
 		{"leafnodes {remotes [{url: 'nats://h'}]}", func(o *options.Options) any {
 			r := o.Leaf.Remotes[0]
-			return fmt.Sprint(r.URLs[0], r.Compression.Mode, r.Migrate)
+			return show(r.URLs[0], r.Compression.Mode, r.Migrate)
 		}, "nats://h s2_auto false"},
 		{"leafnodes {remotes [{url: 'nats://h', js_cluster_migrate: {leader_migrate_delay: '5s'}}]}", func(o *options.Options) any {
-			return fmt.Sprint(o.Leaf.Remotes[0].Migrate, o.Leaf.Remotes[0].MigrateDelay)
+			return show(o.Leaf.Remotes[0].Migrate, o.Leaf.Remotes[0].MigrateDelay)
 		}, "true 5s"},
 		{"cluster {permissions {import: a, export: {deny: [b, c]}}}", func(o *options.Options) any {
-			return fmt.Sprint(*o.Cluster.Permissions.Import, *o.Cluster.Permissions.Export)
+			return show(*o.Cluster.Permissions.Import, *o.Cluster.Permissions.Export)
 		}, "{[a] []} {[] [b c]}"},
 		{"gateway {gateways [{name: G, url: 'nats://a', urls: ['nats://b']}]}", func(o *options.Options) any {
-			return fmt.Sprint(o.Gateway.Remotes[0].Name, o.Gateway.Remotes[0].URLs)
-		}, "G[nats://a nats://b]"},
+			return show(o.Gateway.Remotes[0].Name, o.Gateway.Remotes[0].URLs)
+		}, "G [nats://a nats://b]"},
 		{"websocket {handshake_timeout: 5, origins: a, headers {X: y}}", func(o *options.Options) any {
-			return fmt.Sprint(o.Websocket.HandshakeTimeout, o.Websocket.AllowedOrigins, o.Websocket.Headers)
+			return show(o.Websocket.HandshakeTimeout, o.Websocket.AllowedOrigins, o.Websocket.Headers)
 		}, "5s [a] map[X:y]"},
-		{"mqtt {ack_wait: '0s', max_inflight: 7}", func(o *options.Options) any { return fmt.Sprint(o.MQTT.AckWait, o.MQTT.MaxAckPending) }, "30s 7"},
+		{"mqtt {ack_wait: '0s', max_inflight: 7}", func(o *options.Options) any { return show(o.MQTT.AckWait, o.MQTT.MaxAckPending) }, "30s 7"},
 		{"resolver: URL(http://h/x)", func(o *options.Options) any { return *o.Resolver }, options.Resolver{Kind: options.ResolverURL, URL: "http://h/x"}},
 	} {
 		if got := tt.get(load(t, tt.in)); !reflect.DeepEqual(got, tt.want) {
@@ -140,7 +143,7 @@ func TestUsersAndAccounts(t *testing.T) {
 		t.Errorf("users are %s, want %s", got, want)
 	}
 	c := o.Authorization.Users[1].Permissions
-	if got := fmt.Sprint(*c.Subscribe, *c.Response); got != "{[x q y] []} {1 2m0s}" {
+	if got := show(*c.Subscribe, *c.Response); got != "{[x q y] []} {1 2m0s}" {
 		t.Error(got)
 	}
 	A, B := o.Accounts[0], o.Accounts[1]
@@ -152,10 +155,10 @@ func TestUsersAndAccounts(t *testing.T) {
 		"{Kind:1 Account:A Subject:s.B Prefix: To:q Share:true AllowTrace:false}" {
 		t.Error(got)
 	}
-	if got := fmt.Sprint(*A.JetStream, A.Limits, *B.JetStream, *B.Trace); got != "{5 -1 2 -1 -1 0 0 false false} {3 -1 -1 -1} {-1 -1 -1 -1 -1 0 0 false false} {tr 5}" {
+	if got := show(*A.JetStream, A.Limits, *B.JetStream, *B.Trace); got != "{5 -1 2 -1 -1 0 0 false false} {3 -1 -1 -1} {-1 -1 -1 -1 -1 0 0 false false} {tr 5}" {
 		t.Error(got)
 	}
-	if got := fmt.Sprint(*B.Mappings[0], *o.Mappings[0]); got != "{m.* [{n.$1 40 } {o.$1 60 C}]} {g [{h 100 }]}" {
+	if got := show(*B.Mappings[0], *o.Mappings[0]); got != "{m.* [{n.$1 40 } {o.$1 60 C}]} {g [{h 100 }]}" {
 		t.Error(got)
 	}
 }
@@ -259,9 +262,9 @@ func TestOperators(t *testing.T) {
 	}
 	forged := opJWT[:len(opJWT)-4] + "AAAA"
 	for text, want := range map[string]string{
-		fmt.Sprintf("operator: %q", forged):                          "x.conf:1:0: error parsing operator JWT: claim failed signature verification\n",
-		fmt.Sprintf("operator: %q", accJWT):                          "x.conf:1:0: error parsing operator JWT: not the kind of claim that is expected\n",
-		"operator: eyJ":                                              "x.conf:1:0: error parsing operator JWT: expected 3 chunks\n",
+		fmt.Sprintf("operator: %q", forged):                                            "x.conf:1:0: error parsing operator JWT: claim failed signature verification\n",
+		fmt.Sprintf("operator: %q", signed(t, acc, map[string]any{"type": "account"})): "x.conf:1:0: error parsing operator JWT: not the kind of claim that is expected\n",
+		"operator: eyJ": "x.conf:1:0: error parsing operator JWT: expected 3 chunks\n",
 		fmt.Sprintf("resolver_preload {a: %q}", opJWT):               "x.conf:1:18: invalid account JWT\n",
 		fmt.Sprintf("operator: %q", "eyJ.!."+forged[len(forged)-9:]): "x.conf:1:0: error parsing operator JWT: illegal base64 data at input byte 0\n",
 	} {

@@ -101,11 +101,11 @@ func decodeDest(d *conf.Decoder, v *conf.Value, mapping *options.Mapping) {
 	if !mappingBlock().Decode(d, v, m) || d.Count() > before {
 		return
 	}
-	if m.Subject == "" {
-		return
-	}
 	if !m.weighted {
 		d.Errorf(v, "Missing weight for mapping destination %q", m.Subject)
+		return
+	}
+	if m.Subject == "" {
 		return
 	}
 	mapping.Dests = append(mapping.Dests, m.MappingDest)

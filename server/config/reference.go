@@ -36,7 +36,7 @@ func sections() []conf.Section {
 		mappingBlock().Section(),
 		accountLimitsBlock().Section(),
 		accountJetStreamBlock().Section(),
-		msgTraceBlock().Section(),
+		msgTraceBlock("msg_trace").Section(),
 		jetStreamBlock().Section(),
 		jsLimitsBlock().Section(),
 		batchBlock().Section(),

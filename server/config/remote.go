@@ -61,8 +61,8 @@ func remoteBehaviourFields() []conf.Field[options.RemoteLeaf] {
 		flag("isolate_leafnode_interest", "Do not pass subscriptions of other leaves on.", conf.Restart, func(r *R) *bool { return &r.IsolateInterest }, "isolate"),
 		flag("request_isolation", "Ask the other side to do that.", conf.Restart, func(r *R) *bool { return &r.RequestIsolation }),
 		{Key: "compression", Type: "boolean, string or map", Block: "compression", Default: "s2_auto", Reload: conf.Live, Doc: "Compression of the connection.", Set: compression(options.CompressionAuto, func(r *R) *options.Compression { return &r.Compression })},
-		{Key: "first_info_timeout", Type: "duration", Default: "1s", Doc: "Time for the first line of the other side.", Set: conf.Span("first_info_timeout", func(r *R) *time.Duration { return &r.FirstInfoTimeout })},
-		{Key: "dial_timeout", Type: "duration", Doc: "Time for one attempt to connect; default is that of the leafnodes block.", Set: conf.Span("dial_timeout", func(r *R) *time.Duration { return &r.DialTimeout })},
+		{Key: "first_info_timeout", Type: "duration", Default: "1s", Doc: "Time for the first line of the other side.", Set: conf.Span("", func(r *R) *time.Duration { return &r.FirstInfoTimeout })},
+		{Key: "dial_timeout", Type: "duration", Doc: "Time for one attempt to connect; default is that of the leafnodes block.", Set: conf.Span("", func(r *R) *time.Duration { return &r.DialTimeout })},
 		flag("disabled", "Do not connect.", conf.Live, func(r *R) *bool { return &r.Disabled }),
 		flag("ignore_discovered_servers", "Connect to the configured URLs only.", conf.Restart, func(r *R) *bool { return &r.IgnoreDiscovered }),
 	}

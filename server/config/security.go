@@ -166,10 +166,11 @@ func ocspCacheBlock() *conf.Block[options.OCSPCache] {
 		}},
 		conf.Field[options.OCSPCache]{Key: "save_interval", Type: "duration or seconds", Default: "5m", Bounds: "at least 1s", Reload: conf.Live, Doc: "Time between two saves of the file.", Set: func(d *conf.Decoder, _ string, v *conf.Value, c *options.OCSPCache) {
 			t, ok := seconds(v, func(problem string) {
-				if problem == "wrong type" {
-					problem = "unexpected type"
+				what := "tls peer" // the original's words, odd as they are
+				if v.Kind != conf.String {
+					what, problem = "OCSP peer cache", "unexpected type"
 				}
-				d.Errorf(v, "error parsing tls peer config, conversion error: %s", problem)
+				d.Errorf(v, "error parsing %s config, conversion error: %s", what, problem)
 			})
 			if ok {
 				c.SaveInterval = max(t, time.Second)

@@ -29,7 +29,7 @@ type tlsBuild struct {
 	context tlsContext
 }
 
-// errRootCA is nat-server's text about a ca_file without a certificate.
+// errRootCA is nats-server's text about a ca_file without a certificate.
 var errRootCA = errors.New("failed to parse root ca certificate")
 
 // decodeTLS decodes a tls block and reads its files, to find mistakes early. It returns nil after an error.
@@ -154,7 +154,7 @@ func tlsPolicyFields() []conf.Field[tlsBuild] {
 func tlsFile(at func(*tlsBuild) *string) conf.Setter[tlsBuild] {
 	return func(d *conf.Decoder, key string, v *conf.Value, t *tlsBuild) {
 		if v.Kind != conf.String {
-			d.Errorf(v, "error parsing tls config, expected '%s' to be filename", key)
+			d.Errorf(v, "error parsing tls config, expected '%s' to be filename", strings.ToLower(key))
 			return
 		}
 		*at(t) = v.Text
@@ -164,7 +164,7 @@ func tlsFile(at func(*tlsBuild) *string) conf.Setter[tlsBuild] {
 func tlsFlag(at func(*tlsBuild) *bool) conf.Setter[tlsBuild] {
 	return func(d *conf.Decoder, key string, v *conf.Value, t *tlsBuild) {
 		if v.Kind != conf.Bool {
-			d.Errorf(v, "error parsing tls config, expected '%s' to be a boolean", key)
+			d.Errorf(v, "error parsing tls config, expected '%s' to be a boolean", strings.ToLower(key))
 			return
 		}
 		*at(t) = v.Flag

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"godwit/conf"
@@ -20,8 +21,13 @@ func ocspPeerBlock() *conf.Block[options.OCSPPeer] {
 		}
 	}
 	span := func(at func(*options.OCSPPeer) *time.Duration) conf.Setter[options.OCSPPeer] {
-		return func(d *conf.Decoder, _ string, v *conf.Value, p *options.OCSPPeer) {
-			t, ok := seconds(v, func(string) { d.Errorf(v, "error parsing tls peer config, conversion error: unexpected type") })
+		return func(d *conf.Decoder, key string, v *conf.Value, p *options.OCSPPeer) {
+			t, ok := seconds(v, func(problem string) {
+				if v.Kind != conf.String || strings.EqualFold(key, "allowed_clockskew") {
+					problem = "unexpected type"
+				}
+				d.Errorf(v, "error parsing tls peer config, conversion error: %s", problem)
+			})
 			if ok && t >= 0 {
 				*at(p) = t
 			}
@@ -65,7 +71,7 @@ func certStoreFields() []conf.Field[tlsBuild] {
 	text := func(then func(d *conf.Decoder, v *conf.Value)) conf.Setter[tlsBuild] {
 		return func(d *conf.Decoder, key string, v *conf.Value, _ *tlsBuild) {
 			if v.Kind != conf.String || v.Text == "" {
-				d.Errorf(v, "expected '%s' to be a valid non-empty string", key)
+				d.Errorf(v, "expected '%s' to be a valid non-empty string", strings.ToLower(key))
 				return
 			}
 			then(d, v)

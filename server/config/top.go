@@ -41,7 +41,7 @@ func limitFields() []conf.Field[build] {
 		{Key: "max_connections", Aliases: []string{"max_conn"}, Type: "integer", Default: "65536", Reload: conf.Live, Doc: "Clients connected at a time; 0 lets nobody in. When a reload lowers it, the clients above it are closed.", Set: setMaxConn},
 		{Key: "max_subscriptions", Aliases: []string{"max_subs"}, Type: "integer", Default: "0", Doc: "Subscriptions of one connection; 0 is unlimited.",
 			Set: conf.Number(func(b *build) *int { return &b.MaxSubs })},
-		{Key: "max_sub_tokens", Aliases: []string{"max_subscription_tokens"}, Type: "integer", Default: "0", Bounds: "1 to 255, or 0 for no limit", Doc: "Tokens in the subject of a subscription.", Set: setMaxSubTokens},
+		{Key: "max_sub_tokens", Aliases: []string{"max_subscription_tokens"}, Type: "integer", Bounds: "1 to 255", Doc: "Tokens in the subject of a subscription; default is no limit.", Set: setMaxSubTokens},
 		{Key: "max_control_line", Type: "integer", Unit: "bytes", Default: "4096", Bounds: "below 2 GiB", Reload: conf.Live, Doc: "Longest protocol line of a client.",
 			Set: conf.Number(func(b *build) *int32 { return &b.MaxControlLine })},
 		{Key: "max_payload", Type: "integer", Unit: "bytes", Default: "1MB", Bounds: "below 2 GiB and not above max_pending", Reload: conf.Live, Doc: "Largest message: headers and payload.",
@@ -65,14 +65,14 @@ func setMaxConn(d *conf.Decoder, _ string, v *conf.Value, b *build) {
 	}
 }
 
-func setMaxSubTokens(d *conf.Decoder, _ string, v *conf.Value, b *build) {
+func setMaxSubTokens(d *conf.Decoder, key string, v *conf.Value, b *build) {
 	n, ok := d.Int(v)
 	switch {
 	case !ok:
 	case n > 255:
-		d.Errorf(v, "max_sub_tokens value is too big")
-	case n < 0:
-		d.Errorf(v, "max_sub_tokens value can not be negative")
+		d.Errorf(v, "%s value is too big", key)
+	case n <= 0:
+		d.Errorf(v, "%s value can not be negative", key)
 	default:
 		b.MaxSubTokens = int(n)
 	}

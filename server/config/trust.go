@@ -73,9 +73,13 @@ func setTrusted(d *conf.Decoder, _ string, v *conf.Value, b *build) {
 	if !ok {
 		return
 	}
-	for _, k := range keys {
+	for i, k := range keys {
 		if !nkeys.IsValidPublicOperatorKey(k) {
-			d.Errorf(v, "trust key %q required to be a valid public operator nkey", k)
+			at := v
+			if v.Kind == conf.List {
+				at = v.List[i]
+			}
+			d.Errorf(at, "trust key %q required to be a valid public operator nkey", k)
 		}
 	}
 	b.TrustedKeys = keys

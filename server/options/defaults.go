@@ -89,7 +89,6 @@ func Defaults() *Options {
 		Strict:       true,
 		Limits:       JSLimits{DefaultMaxConsumers: DefaultJSMaxConsumers},
 		RequestQueue: DefaultJSRequestQueue,
-		InfoQueue:    DefaultJSRequestQueue,
 	}
 	o.Cluster.PoolSize = DefaultRoutePoolSize
 	o.Cluster.Compression.Mode = CompressionAccept

@@ -29,7 +29,7 @@ type JetStream struct {
 	MaxBufferedMsgs int64 // of a stream's inbound queue; 0 is the default
 	MaxBufferedSize int64 // bytes of the same
 	RequestQueue    int64 // API requests waiting
-	InfoQueue       int64 // info requests waiting
+	InfoQueue       int64 // info requests waiting; 0 is RequestQueue
 	MetaCompact     int64
 	MetaCompactSize int64 // bytes
 	MetaCompactSync bool
