@@ -66,6 +66,9 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if err := guardable(o); err != nil {
+		return nil, err
+	}
 	s := &Server{log: log, started: time.Now(), done: make(chan struct{})}
 	s.opts.Store(o)
 	s.loaded.Store(&s.started)
@@ -123,6 +126,7 @@ func (s *Server) Start() (err error) {
 		}
 	}()
 	s.logStart()
+	s.warnAbsent()
 	s.info.Store(s.baseInfo(s.advertised(s.options().Port)))
 	if err := s.startMonitor(); err != nil {
 		return err

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"errors"
+
+	"godwit/server/options"
+)
+
+// Errors of configurations that ask for protection which this server cannot give: it does not start without it.
+var (
+	ErrOperatorMode = errors.New("operator mode is not available in this version: remove operator and trusted keys, or use accounts with users")
+	ErrAuthCallout  = errors.New("auth_callout is not available in this version")
+	ErrEncryption   = errors.New("encryption of stored streams is not available in this version: remove the encryption key")
+)
+
+// guardable refuses what would leave the server open or data readable although the configuration says otherwise.
+func guardable(o *options.Options) error {
+	switch {
+	case o.OperatorMode():
+		return ErrOperatorMode
+	case o.Authorization.Callout != nil:
+		return ErrAuthCallout
+	case o.JetStream.Enabled && (o.JetStream.EncryptionKey != "" || o.JetStream.TPM != nil):
+		return ErrEncryption
+	}
+	return nil
+}
+
+// warnAbsent says which parts of the configuration were read and checked, but have no effect yet.
+func (s *Server) warnAbsent() {
+	o := s.options()
+	exchanges, mappings := 0, len(o.Mappings)
+	for _, a := range o.Accounts {
+		exchanges += len(a.Imports) + len(a.Exports)
+		mappings += len(a.Mappings)
+	}
+	for _, b := range []struct {
+		name string
+		set  bool
+	}{
+		{"cluster", o.Cluster.Port != 0 || len(o.Cluster.Routes) > 0},
+		{"gateway", o.Gateway.Name != ""},
+		{"leafnodes", o.Leaf.Port != 0 || len(o.Leaf.Remotes) > 0},
+		{"websocket", o.Websocket.Port != 0},
+		{"mqtt", o.MQTT.Port != 0},
+		{"imports and exports of accounts", exchanges > 0},
+		{"mappings", mappings > 0},
+		{"proxy_protocol", o.ProxyProtocol},
+		{"ocsp", o.OCSP != nil && o.OCSP.Mode != options.OCSPModeNever},
+	} {
+		if b.set {
+			s.log.Warnf("The configuration has %s, which this version checks but does not offer", b.name)
+		}
+	}
+}

@@ -1,0 +1,479 @@
+// Package jwtauth is operator mode: logins by JWT. Operators sign accounts, accounts sign users, and a server that knows
+// its operators needs to be told of nothing else. The package decides about logins, finds account JWTs (in the
+// configuration, in a directory, at an HTTP server, at other servers), keeps one version of each account in force, and
+// answers the requests that push, look up, list and delete account JWTs.
+//
+// It opens no connections of clients and sends no messages: the server carries requests to Handle and replies from it,
+// and is told of every new version of an account by Config.OnChange.
+package jwtauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"godwit/server/auth"
+	"godwit/server/options"
+)
+
+// maxFetches is how many accounts are looked for at the same time. More logins wait, at most as long as a lookup may take.
+const maxFetches = 64
+
+// Config is what a Manager is made from. Nothing in it may change afterwards.
+type Config struct {
+	Operators      []*options.Operator
+	TrustedKeys    []string // public operator keys, instead of Operators
+	SystemAccount  string   // its public key; empty if there is none
+	Pinned         []string // only these accounts, and the system account, may log in; empty allows all
+	Sentinel       string   // user JWT of clients that present none; empty refuses them
+	TrustedProxies []string // public nkeys of proxies that may vouch for connections
+	Resolver       Resolver // given: Close closes it
+	// OnChange is told of each change of an account, one at a time per account, before anybody logs into the
+	// new version. It may call Account for other accounts unless the change is an end. It must not wait for a
+	// login, an update, a reload or Close.
+	OnChange func(Change)
+	Log      Logger
+	// ServerInfo returns the JSON object that describes the server in replies.
+	ServerInfo func() json.RawMessage
+}
+
+// Logger is where the Manager reports to.
+type Logger interface {
+	Warnf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Debugf(format string, args ...any)
+}
+
+// ConfigOf picks from o what a Config takes from there. Resolver, OnChange, Log and ServerInfo are still to be set.
+func ConfigOf(o *options.Options) Config {
+	c := Config{Operators: o.Operators, TrustedKeys: o.TrustedKeys, SystemAccount: SystemAccount(o), Pinned: o.ResolverPinned, Sentinel: o.DefaultSentinel}
+	if o.Proxies != nil {
+		c.TrustedProxies = o.Proxies.Trusted
+	}
+	return c
+}
+
+// Change is a change of an account.
+type Change struct {
+	Account *Account // in force now; with Ended, what was in force last
+	Before  *Account // nil when the account is loaded for the first time
+	Ended   bool     // the account has expired or was deleted: nobody may stay logged in
+}
+
+// settings are the parts of Config that a reload replaces, made ready. They never change.
+type settings struct {
+	pinned   map[string]bool
+	sentinel string
+	proxies  []nkeys.KeyPair
+	resolver Resolver
+}
+
+// Manager keeps the accounts of a server in operator mode and decides about logins. It implements auth.Delegate. All
+// methods may be called concurrently.
+type Manager struct {
+	cfg         Config
+	trust       *trust
+	settings    atomic.Pointer[settings]
+	pinnedFails atomic.Uint64
+	fetches     chan struct{} // holds a value for each lookup under way
+	ctx         context.Context
+	stop        context.CancelFunc
+	timers      sync.WaitGroup // running expiries
+
+	// updates is held while a pushed JWT is stored and put in force, so that the same one is stored and in force
+	// in the end. It ranks before entry.apply.
+	updates sync.Mutex
+	// mu guards the table. It is held briefly and nothing is called under it. It ranks after entry.apply.
+	mu struct {
+		sync.Mutex
+		closed  bool
+		entries map[string]*entry
+		loads   map[string]*load
+	}
+}
+
+// entry is one account that was loaded. There are no more than operators have signed.
+type entry struct {
+	// apply is held while a version is put in force and OnChange told of it.
+	apply sync.Mutex
+	// The rest is guarded by Manager.mu.
+	account *Account
+	ended   bool // account is no longer in force
+	stale   bool // the resolver is to be asked again before the next login
+	expiry  *time.Timer
+}
+
+// load is a lookup that others can wait for.
+type load struct {
+	done    chan struct{} // closed when account and err are set
+	account *Account
+	err     error
+}
+
+// New checks the configuration and finds the system account. Not to find it is an error only if all accounts are in the
+// configuration; what is found must be valid.
+func New(cfg Config) (*Manager, error) {
+	m := &Manager{cfg: cfg, trust: newTrust(cfg.Operators, cfg.TrustedKeys), fetches: make(chan struct{}, maxFetches)}
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	m.mu.entries = make(map[string]*entry)
+	m.mu.loads = make(map[string]*load)
+	s, err := settingsOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m.settings.Store(s)
+	if cfg.SystemAccount == "" {
+		if len(cfg.Operators) > 0 {
+			cfg.Log.Warnf("Trusted Operators should utilize a System Account")
+		}
+		return m, nil
+	}
+	_, err = m.find(cfg.SystemAccount, false)
+	if err != nil && (s.resolver.Kind() == options.ResolverMemory || errors.Is(err, ErrInvalidAccount) || errors.Is(err, ErrSigningKey)) {
+		m.Close()
+		return nil, fmt.Errorf("error resolving system account: %w", err)
+	}
+	return m, nil
+}
+
+func settingsOf(cfg Config) (*settings, error) {
+	s := &settings{sentinel: cfg.Sentinel, resolver: cfg.Resolver}
+	if len(cfg.Pinned) > 0 {
+		s.pinned = map[string]bool{cfg.SystemAccount: true}
+		for _, k := range cfg.Pinned {
+			s.pinned[k] = true
+		}
+	}
+	for _, k := range cfg.TrustedProxies {
+		pub, err := nkeys.FromPublicKey(k)
+		if err != nil {
+			return nil, fmt.Errorf("proxies: %q is not a valid public nkey", k)
+		}
+		s.proxies = append(s.proxies, pub)
+	}
+	return s, nil
+}
+
+// Close ends lookups and expiries, waits for OnChange to return where an expiry called it, and closes the resolver.
+func (m *Manager) Close() {
+	m.stop()
+	m.mu.Lock()
+	already := m.mu.closed
+	m.mu.closed = true
+	for _, e := range m.mu.entries {
+		if e.expiry != nil {
+			e.expiry.Stop()
+		}
+	}
+	m.mu.Unlock()
+	m.timers.Wait()
+	if !already {
+		m.settings.Load().resolver.Close()
+	}
+}
+
+// NonceRequired implements auth.Delegate: users prove their keys by signing the nonce.
+func (m *Manager) NonceRequired() bool { return true }
+
+// PinnedFails counts logins into accounts that are not pinned.
+func (m *Manager) PinnedFails() uint64 { return m.pinnedFails.Load() }
+
+// Loaded returns the version in force of an account that was loaded, nil if there is none. It asks nobody.
+func (m *Manager) Loaded(key string) *Account {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.mu.entries[key]; e != nil && !e.ended {
+		return e.account
+	}
+	return nil
+}
+
+// All returns the accounts in force, by key.
+func (m *Manager) All() []*Account {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []*Account
+	for _, key := range slices.Sorted(maps.Keys(m.mu.entries)) {
+		if e := m.mu.entries[key]; !e.ended {
+			out = append(out, e.account)
+		}
+	}
+	return out
+}
+
+// Account returns the account, and looks for it if it is not loaded. It is what imports find exporters with, also
+// while OnChange runs: accounts may import from each other in circles.
+func (m *Manager) Account(key string) (*Account, error) {
+	if a := m.Loaded(key); a != nil {
+		return a, nil
+	}
+	return m.find(key, false)
+}
+
+// find returns the account for a login: not expired, and known to the server. With again it asks the resolver although
+// there is a version in force.
+func (m *Manager) find(key string, again bool) (*Account, error) {
+	m.mu.Lock()
+	if m.mu.closed {
+		m.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if l := m.mu.loads[key]; l != nil {
+		m.mu.Unlock()
+		<-l.done
+		return l.account, l.err
+	}
+	if e := m.mu.entries[key]; e != nil && !e.ended && !e.stale && !again && !e.account.Expired(time.Now()) {
+		m.mu.Unlock()
+		return e.account, nil
+	}
+	l := &load{done: make(chan struct{})}
+	m.mu.loads[key] = l
+	m.mu.Unlock()
+
+	l.account, l.err = m.load(key)
+	m.endLost(key, l.err)
+	m.mu.Lock()
+	delete(m.mu.loads, key)
+	m.mu.Unlock()
+	close(l.done)
+	return l.account, l.err
+}
+
+// load asks the resolver for an account and puts what it finds in force.
+func (m *Manager) load(key string) (*Account, error) {
+	r := m.settings.Load().resolver
+	token, err := m.fetch(r, key)
+	if err != nil {
+		m.cfg.Log.Warnf("Account fetch failed: %v", err)
+		return nil, err
+	}
+	a, err := m.put(key, token)
+	if err != nil {
+		m.cfg.Log.Warnf("Account [%s] cannot be used: %s", key, reasonOf(err))
+		return nil, err
+	}
+	if err := r.Keep(key, token); err != nil {
+		m.cfg.Log.Errorf("Account [%s] cannot be stored: %v", key, err)
+		return a, nil
+	}
+	return m.settle(key, a)
+}
+
+// maxSettle is how many pushes of one account a lookup of it follows.
+const maxSettle = 8
+
+// settle looks whether the account was pushed or deleted after its JWT was read and before it came into force, when
+// it was nobody else's matter.
+func (m *Manager) settle(key string, a *Account) (*Account, error) {
+	d := m.directory()
+	if d == nil {
+		return a, nil
+	}
+	for range maxSettle {
+		token, err := d.Load(key)
+		switch {
+		case errors.Is(err, ErrNoAccount) && d.kind == options.ResolverFull:
+			return nil, err
+		case err != nil || token == a.JWT:
+			return a, nil
+		}
+		next, err := m.put(key, token)
+		if err != nil { // not valid now: what is in force stays
+			m.cfg.Log.Errorf("Update for account %q resulted in error %v: %s", key, err, reasonOf(err))
+			return a, nil
+		}
+		a = next
+	}
+	return a, nil
+}
+
+// fetch gets a JWT from the resolver.
+func (m *Manager) fetch(r Resolver, key string) (string, error) {
+	if !nkeys.IsValidPublicAccountKey(key) {
+		return "", ErrNoAccount
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, r.Timeout())
+	defer cancel()
+	select {
+	case m.fetches <- struct{}{}:
+		defer func() { <-m.fetches }()
+	case <-ctx.Done():
+		return "", ErrBusy
+	}
+	start := time.Now()
+	token, err := r.Fetch(ctx, key)
+	token = strings.TrimSpace(token)
+	if took := time.Since(start); took > time.Second {
+		m.cfg.Log.Warnf("Account [%s] fetch took %v", key, took)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "", ErrBusy
+	}
+	return token, err
+}
+
+// put checks a JWT and puts it in force.
+func (m *Manager) put(key, token string) (*Account, error) {
+	c, err := decodeAccount(token)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	if c.Subject != key {
+		return nil, invalid(ErrSubject)
+	}
+	a, err := newAccount(m.trust, token, c)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	if _, times := problems(c); len(times) > 0 || a.Expired(now) {
+		return nil, invalid(fmt.Errorf("not valid at this time: %v", times))
+	}
+	return m.apply(a)
+}
+
+// apply puts a version in force and tells the server. It returns what is in force, which for an equal version is the
+// one before.
+func (m *Manager) apply(a *Account) (*Account, error) {
+	m.mu.Lock()
+	e := m.mu.entries[a.Key]
+	if e == nil {
+		e = &entry{ended: true}
+		m.mu.entries[a.Key] = e
+	}
+	m.mu.Unlock()
+
+	e.apply.Lock()
+	defer e.apply.Unlock()
+	m.mu.Lock()
+	if m.mu.closed {
+		m.mu.Unlock()
+		return nil, ErrClosed
+	}
+	e.stale = false
+	before := e.account
+	if before != nil && !e.ended && before.JWT == a.JWT {
+		m.mu.Unlock()
+		return before, nil
+	}
+	e.account, e.ended = a, false
+	if e.expiry != nil {
+		e.expiry.Stop()
+		e.expiry = nil
+	}
+	if !a.Expires.IsZero() {
+		e.expiry = time.AfterFunc(time.Until(a.Expires), func() { m.expire(e, a) })
+	}
+	m.mu.Unlock()
+	m.tell(Change{Account: a, Before: before})
+	return a, nil
+}
+
+// expire ends a version when its time has come.
+func (m *Manager) expire(e *entry, a *Account) {
+	m.mu.Lock()
+	if m.mu.closed {
+		m.mu.Unlock()
+		return
+	}
+	m.timers.Add(1)
+	m.mu.Unlock()
+	defer m.timers.Done()
+	m.end(e, a)
+}
+
+// end takes a version, or with nil whatever there is, out of force and tells the server.
+func (m *Manager) end(e *entry, a *Account) {
+	e.apply.Lock()
+	defer e.apply.Unlock()
+	m.mu.Lock()
+	if e.ended || a != nil && e.account != a {
+		m.mu.Unlock()
+		return
+	}
+	a = e.account
+	e.ended = true
+	if e.expiry != nil {
+		e.expiry.Stop()
+		e.expiry = nil
+	}
+	m.mu.Unlock()
+	m.tell(Change{Account: a, Before: a, Ended: true})
+}
+
+func (m *Manager) tell(c Change) {
+	if m.cfg.OnChange != nil {
+		m.cfg.OnChange(c)
+	}
+}
+
+// Reload takes over what may change in a running server: the resolver with what is preloaded, the default sentinel, pinned
+// accounts and proxies. Without a Resolver in cfg the one in use stays. Accounts that were loaded are looked for again,
+// with a URL resolver when somebody logs in next; those that are not there, or not valid, end. The errors are those of
+// New; then nothing has changed.
+func (m *Manager) Reload(cfg Config) error {
+	old := m.settings.Load()
+	if cfg.Resolver == nil {
+		cfg.Resolver = old.resolver
+	}
+	s, err := settingsOf(cfg)
+	if err != nil {
+		return err
+	}
+	m.settings.Store(s)
+	if old.resolver != s.resolver {
+		old.resolver.Close()
+	}
+	for _, a := range m.All() {
+		if s.resolver.Kind() == options.ResolverURL {
+			m.mu.Lock()
+			m.mu.entries[a.Key].stale = true
+			m.mu.Unlock()
+			continue
+		}
+		m.find(a.Key, true) // an account that is lost ends
+	}
+	return nil
+}
+
+// endLost ends an account that was looked for again if err says that it is gone, or no longer valid. A resolver that
+// does not answer ends nothing.
+func (m *Manager) endLost(key string, err error) {
+	if !errors.Is(err, ErrNoAccount) && !errors.Is(err, ErrInvalidAccount) && !errors.Is(err, ErrSigningKey) {
+		return
+	}
+	m.mu.Lock()
+	e := m.mu.entries[key]
+	m.mu.Unlock()
+	if e != nil {
+		m.end(e, nil)
+	}
+}
+
+// Authenticate implements auth.Delegate. Configured users are not asked: in operator mode there are none.
+func (m *Manager) Authenticate(req *auth.Request, _ func() (*auth.Identity, error)) (*auth.Identity, error) {
+	u, err := m.Login(req)
+	if err != nil {
+		return nil, err
+	}
+	return &u.Identity, nil
+}
+
+// reasonOf is an error for the log: what makes an account invalid instead of that it is.
+func reasonOf(err error) string {
+	var i *invalidError
+	if errors.As(err, &i) {
+		return i.Reason()
+	}
+	return err.Error()
+}

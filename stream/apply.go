@@ -1,0 +1,229 @@
+package stream
+
+import (
+	"godwit/stream/segment"
+)
+
+// apply takes what has become safe into the state and answers for it.
+func (p *Partition) apply(f *flight) {
+	switch f.head.Kind {
+	case segment.KindMessages:
+		p.applyPubs(f)
+	case segment.KindCommand:
+		p.applied = f.index
+		p.run(f.cmd)
+	case segment.KindProgress:
+		p.applied = f.index
+	default:
+		p.answerPubs(f)
+	}
+	from := 0
+	for _, to := range f.ends {
+		p.sendEmpty(f.confirms[from:to])
+		from = to
+	}
+	if f.consumers != nil {
+		p.checkpoint(f.index, f.consumers)
+	}
+}
+
+// applyPubs applies a batch of messages that was proposed here.
+func (p *Partition) applyPubs(f *flight) {
+	p.applied = f.index
+	seq := f.head.Base
+	for _, b := range f.pubs {
+		hashes := b.hashes
+		for _, part := range b.parts {
+			n := p.applyRecords(part, seq, hashes)
+			seq += uint64(n)
+			hashes = hashes[n:]
+		}
+		p.recent.pop(b.stored)
+		p.flying.msgs -= int64(b.stored)
+		p.flying.bytes -= b.flying
+	}
+	p.finishMessages(f.head.Time)
+	if p.sched.expire == never {
+		p.armExpire()
+	}
+	p.answerPubs(f)
+	p.wakeMembers()
+}
+
+// answerPubs acknowledges what was published, and refuses what was refused, in order.
+func (p *Partition) answerPubs(f *flight) {
+	for _, b := range f.pubs {
+		if !p.cfg.NoAck {
+			p.ack.answer(p.out, b)
+		}
+		p.box.release(b.Size())
+		p.free(b)
+	}
+}
+
+// applyRecords takes the messages of a body into the state, from sequence seq on, and returns how many there were.
+// hashes are those of their subjects. The log has checked the body.
+func (s *state) applyRecords(body []byte, seq uint64, hashes []uint64) (n int) {
+	var r segment.Record
+	for len(body) > 0 {
+		size, err := segment.ReadRecord(body, &r)
+		if err != nil {
+			break
+		}
+		body = body[size:]
+		s.applyRecord(&r, seq, hashes[n])
+		seq++
+		n++
+	}
+	return n
+}
+
+// applyRecord takes one message into the state. Sequences left out before it are holes.
+func (s *state) applyRecord(r *segment.Record, seq, hash uint64) {
+	if seq != s.last+1 {
+		s.hole(seq)
+	}
+	bytes := s.size(r)
+	s.grown += int64(bytes)
+	s.msgs++
+	s.bytes += bytes
+	s.last = seq
+	i := s.subjects.find(hash, r.Subject)
+	var prev seqBytes
+	if i >= 0 && s.cfg.MaxMsgsPerSubject == 1 {
+		prev.seq = s.lastOf(i)
+		prev.bytes = s.subjects.entries[i].bytes
+	}
+	i = s.subjects.touch(i, hash, r.Subject, seq, uint32(bytes))
+	s.watch.stored(s, i, seq)
+	if limit := s.cfg.MaxMsgsPerSubject; limit > 0 && s.subjects.entries[i].count > uint64(limit) {
+		s.trimSubject(i, uint64(limit), prev)
+	}
+	if r.Attrs&(attrRollupSub|attrRollupAll) != 0 && s.cfg.AllowRollup {
+		s.rollup(r, seq)
+	}
+}
+
+// hole makes seq the next sequence; those before it that were never stored count as removed.
+func (s *state) hole(seq uint64) {
+	if s.msgs == 0 {
+		s.first = seq
+	} else {
+		for lost := s.last + 1; lost < seq; lost++ {
+			s.deleted.add(lost)
+		}
+		s.epoch++
+	}
+	s.last = seq - 1
+}
+
+// trimSubject removes the oldest messages of a subject until limit are left. With a limit of one that is prev.
+func (s *state) trimSubject(i int, limit uint64, prev seqBytes) {
+	const reason = "Message deleted by stream limits"
+	if s.subjects.lists == nil {
+		s.remove(i, prev.seq, uint64(prev.bytes), reason)
+		return
+	}
+	for s.subjects.entries[i].count > limit {
+		old := s.subjects.lists[i][0]
+		s.remove(i, old.seq, uint64(old.bytes), reason)
+	}
+}
+
+// finishMessages ends a batch of messages of the given time: the limits of the stream are enforced.
+func (s *state) finishMessages(time int64) {
+	s.lastTime = time
+	s.p.next = max(s.p.next, s.last+1)
+	s.enforce()
+	s.account()
+}
+
+// account tells the quota what has changed.
+func (s *state) account() {
+	if s.grown != 0 {
+		s.p.opts.Quota.Used(s.grown)
+		s.grown = 0
+	}
+}
+
+// enforce removes the oldest messages beyond the limits on their number and size.
+func (s *state) enforce() {
+	for s.cfg.MaxMsgs > 0 && s.msgs > uint64(s.cfg.MaxMsgs) || s.cfg.MaxBytes > 0 && s.msgs > 0 && s.bytes > uint64(s.cfg.MaxBytes) {
+		s.removeFirst()
+	}
+}
+
+// rollup removes the messages that one with Nats-Rollup replaces.
+func (s *state) rollup(r *segment.Record, seq uint64) {
+	if r.Attrs&attrRollupAll != 0 {
+		s.removeBelow(seq)
+		return
+	}
+	s.purgeSubjects(string(r.Subject), true, seq, 0)
+}
+
+// remove takes one message out; i is the entry of its subject. With a reason, consumers that wait for its
+// acknowledgement report it.
+func (s *state) remove(i int, seq, bytes uint64, reason string) {
+	s.msgs--
+	s.bytes -= min(bytes, s.bytes)
+	s.grown -= int64(bytes)
+	if i >= 0 {
+		s.watch.removed(s, i, seq)
+		s.subjects.removed(i, seq)
+	}
+	s.unlink(seq, reason)
+}
+
+// unlink takes a sequence out of what is stored.
+func (s *state) unlink(seq uint64, reason string) {
+	if seq != s.first {
+		s.deleted.add(seq)
+		s.epoch++
+		s.p.forget(seq, reason)
+		return
+	}
+	old := s.first
+	s.first = s.last + 1
+	if s.msgs > 0 {
+		s.first = s.deleted.next(seq + 1)
+		s.deleted.dropBelow(old, s.first)
+	} else {
+		s.deleted.clear()
+	}
+}
+
+// removeFirst takes the first message out. One that cannot be read is dropped without being counted for its subject.
+func (s *state) removeFirst() {
+	if !s.peek() {
+		s.dropUnreadable()
+		return
+	}
+	r := &s.front.rec
+	s.remove(s.subjects.find(s.subjects.hash(r.Subject), r.Subject), s.first, s.size(r), "")
+}
+
+// dropUnreadable gives up messages at the beginning that the log cannot give back.
+func (s *state) dropUnreadable() {
+	to := s.last + 1
+	if s.front.seq > s.first {
+		to = s.front.seq
+	}
+	n := min(s.count(s.first, to-1), s.msgs)
+	s.msgs -= n
+	if s.first = s.deleted.next(to); s.msgs == 0 || s.first > s.last {
+		s.first, s.msgs = s.last+1, 0
+		s.grown -= int64(s.bytes)
+		s.bytes = 0
+		s.subjects.clear()
+		s.deleted.clear()
+	}
+	s.watch.recount = true
+}
+
+// removeBelow removes everything before seq.
+func (s *state) removeBelow(seq uint64) {
+	for s.msgs > 0 && s.first < seq {
+		s.removeFirst()
+	}
+}

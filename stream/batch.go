@@ -1,0 +1,139 @@
+package stream
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"godwit/protocol/jsapi"
+	"godwit/stream/segment"
+)
+
+// Attributes of a stored message. They say what apply has to look for in its header.
+const (
+	attrMsgID     = 1 << iota // it carries a message id
+	attrRollupSub             // it replaces all earlier messages of its subject
+	attrRollupAll             // it replaces all earlier messages of the stream
+)
+
+// PubBatch is what one sender publishes to a partition in one go. The sender builds it and gives it to Publish.
+type PubBatch struct {
+	records []byte   // encoded messages
+	ends    []uint32 // of each in records
+	hashes  []uint64 // of each subject
+	replies []byte   // reply subjects
+	replyTo []uint32 // end of each in replies
+	checks  []check  // messages that have more to be looked at, ascending
+	results []result // outcomes, if not all are stored in order; see propose
+	base    uint64   // sequence of the first stored message
+	parts   [][]byte // runs of records that go into the log
+	stored  int      // messages in them
+	flying  int64    // what they count in the partition's flying.bytes
+	seed    maphash.Seed
+	header  []byte // scratch
+}
+
+// result is what became of one message.
+type result struct {
+	seq       uint64
+	err       *jsapi.Error
+	duplicate bool
+}
+
+// bufferMax bounds the memory that an unused batch keeps, in bytes.
+const bufferMax = 1 << 20
+
+// NewBatch returns an empty batch for this partition.
+func (p *Partition) NewBatch() *PubBatch {
+	b := p.batches.Get().(*PubBatch)
+	b.seed = p.subjects.seed
+	return b
+}
+
+// newBatchPool returns the pool of a partition's batches.
+func newBatchPool() *sync.Pool { return &sync.Pool{New: func() any { return &PubBatch{} }} }
+
+// Len is the number of messages.
+func (b *PubBatch) Len() int { return len(b.ends) }
+
+// Size is the memory in use, in bytes.
+func (b *PubBatch) Size() int { return len(b.records) + len(b.replies) + 32*len(b.ends) }
+
+// Full says that the batch should be published before more is added.
+func (b *PubBatch) Full() bool {
+	return len(b.ends) >= batchCountMax || len(b.records) >= batchBytesMax
+}
+
+// Add takes one message; all slices are lent. header is a whole block or empty.
+func (b *PubBatch) Add(subject, reply, header, payload []byte) {
+	r := segment.Record{Subject: subject, Value: payload}
+	if len(header) > 0 {
+		b.header = storeHeader(b.header[:0], header)
+		r.Header = b.header
+	}
+	at := len(b.records)
+	b.records = segment.AppendRecord(b.records, &r)
+	b.ends = append(b.ends, uint32(len(b.records)))
+	b.hashes = append(b.hashes, maphash.Bytes(b.seed, subject))
+	b.replies = append(b.replies, reply...)
+	b.replyTo = append(b.replyTo, uint32(len(b.replies)))
+	if len(header) == 0 {
+		return
+	}
+	c := check{message: len(b.ends) - 1}
+	to := uint32(len(b.records) - len(payload))
+	scanHeader(b.records, to-uint32(len(b.header)), to, &c)
+	if len(header) > headerBlockMax {
+		c.seen |= seenLarge
+	}
+	if c.seen == 0 {
+		return
+	}
+	b.records[at] = c.attrs(b.records)
+	b.checks = append(b.checks, c)
+}
+
+// attrs are the attributes of the message that c belongs to.
+func (c *check) attrs(b []byte) (a byte) {
+	if c.seen&seenMsgID != 0 {
+		a |= attrMsgID
+	}
+	if c.seen&seenRollup != 0 {
+		switch string(c.rollup.of(b)) {
+		case rollupSubject:
+			a |= attrRollupSub
+		case rollupAll:
+			a |= attrRollupAll
+		}
+	}
+	return a
+}
+
+// record returns the encoded i-th message.
+func (b *PubBatch) record(i int) []byte {
+	from := uint32(0)
+	if i > 0 {
+		from = b.ends[i-1]
+	}
+	return b.records[from:b.ends[i]]
+}
+
+// reply returns the reply subject of the i-th message, empty if it has none.
+func (b *PubBatch) reply(i int) []byte {
+	from := uint32(0)
+	if i > 0 {
+		from = b.replyTo[i-1]
+	}
+	return b.replies[from:b.replyTo[i]]
+}
+
+// free gives the batch back to its partition.
+func (p *Partition) free(b *PubBatch) {
+	if cap(b.records) > bufferMax || cap(b.replies) > bufferMax {
+		return
+	}
+	clear(b.results)
+	clear(b.parts)
+	*b = PubBatch{records: b.records[:0], ends: b.ends[:0], hashes: b.hashes[:0], replies: b.replies[:0],
+		replyTo: b.replyTo[:0], checks: b.checks[:0], results: b.results[:0], parts: b.parts[:0], header: b.header[:0]}
+	p.batches.Put(b)
+}

@@ -1,0 +1,86 @@
+package stream
+
+import (
+	"encoding/json"
+	"errors"
+
+	"godwit/protocol/jsapi"
+)
+
+var errBadCheckpoint = errors.New("malformed checkpoint")
+
+// checkpointing says when the next checkpoint is due.
+type checkpointing struct {
+	bytes  int  // appended since the last one
+	saving bool // one is under way
+}
+
+// maybeCheckpoint begins a checkpoint if enough was appended since the last one, or enough time has passed. Consumers
+// are ahead of the log by what is in no progress record yet, so that is logged first and their part encoded at once; the
+// rest follows when everything up to here is applied.
+func (p *Partition) maybeCheckpoint() {
+	k, s := &p.ckpt, &p.sched
+	if k.bytes == 0 || p.failed || p.drained != nil {
+		s.check = never
+		return
+	}
+	if s.check == never && !k.saving {
+		s.check = p.now + int64(checkpointWait)
+	}
+	if k.saving || p.commands > 0 || k.bytes < checkpointSize && p.now < s.check {
+		return
+	}
+	p.logProgress()
+	k.bytes, k.saving, s.check = 0, true, never
+	f := p.flights.push(p.index)
+	f.consumers = p.appendMembers(nil)
+}
+
+// checkpoint saves the state as of index, which is what is applied. The writing is done by a goroutine.
+func (p *Partition) checkpoint(index uint64, consumers []byte) {
+	state, err := p.encodeState(consumers)
+	if err != nil {
+		p.opts.Hooks.Damaged(err)
+		p.ckpt.saving = false
+		return
+	}
+	first := p.first
+	p.saves.Add(1)
+	go func() {
+		defer p.saves.Done()
+		err := p.log.SaveCheckpoint(index, state)
+		p.box.call(func() {
+			p.ckpt.saving = false
+			if err == nil {
+				err = p.log.DropBefore(first)
+			}
+			if err != nil && p.drained == nil {
+				p.opts.Hooks.Damaged(err)
+			}
+		}, false)
+	}()
+}
+
+// lastCheckpoint saves the state when no turn runs any more, so that the next start has nothing to replay.
+func (p *Partition) lastCheckpoint() {
+	if p.index == 0 {
+		return
+	}
+	state, err := p.encodeState(p.appendMembers(nil))
+	if err == nil {
+		err = p.log.SaveCheckpoint(p.index, state)
+	}
+	if err != nil {
+		p.opts.Hooks.Damaged(err)
+	}
+}
+
+func (p *Partition) encodeState(consumers []byte) ([]byte, error) {
+	config, err := json.Marshal(&p.cfg)
+	if err != nil {
+		return nil, err
+	}
+	return p.appendState(nil, config, consumers), nil
+}
+
+func decodeConfig(b []byte, cfg *jsapi.StreamConfig) error { return json.Unmarshal(b, cfg) }

@@ -1,0 +1,170 @@
+package consumer
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// deliverMax bounds the bytes that a consumer sends in one turn, so that a busy one starves nobody.
+const deliverMax = 512 << 10
+
+// Deliver sends what demand and limits allow. It returns true if there is more that only the bounds of a turn stopped.
+func (c *Consumer) Deliver(now int64) (more bool) {
+	if c.cfg.Push() {
+		return c.deliverPush(now)
+	}
+	return c.deliverPull(now)
+}
+
+func (c *Consumer) deliverPull(now int64) (more bool) {
+	sent, scanned := 0, 0
+	if c.wait.n > 0 {
+		c.touched = now
+	}
+	for c.wait.n > 0 {
+		r := c.wait.front()
+		if r.expires > 0 && now >= r.expires {
+			c.statusLeft(r, statusTimeout)
+			c.wait.put(c.wait.pop())
+			continue
+		}
+		if sent >= deliverMax {
+			return true
+		}
+		switch c.fetch(now, &scanned) {
+		case foundMore:
+			return true
+		case foundNothing, foundPause:
+			c.endNoWait()
+			return false
+		case foundLimit:
+			return false
+		}
+		size := len(c.cand.rec.Subject) + len(c.cand.rec.Header) + len(c.cand.rec.Value)
+		reply := c.ackSubject()
+		size += len(reply)
+		if r.limited && size > r.bytes {
+			c.statusLeft(r, statusTooLarge)
+			c.wait.put(c.wait.pop())
+			continue
+		}
+		if c.send(r.reply, reply) == 0 { // nobody listens any more
+			c.wait.put(c.wait.pop())
+			continue
+		}
+		sent += size
+		c.delivery(now)
+		r.left, r.served = r.left-1, true
+		r.bytes -= size
+		if r.beat > 0 {
+			r.beatAt = later(now, r.beat)
+		}
+		if r.left > 0 {
+			c.wait.rotate()
+			continue
+		}
+		if r.limited && r.bytes > 0 {
+			c.statusLeft(r, statusBatchDone)
+		}
+		c.wait.put(c.wait.pop())
+	}
+	return false
+}
+
+// endNoWait ends the requests that do not want to wait for more than there is.
+func (c *Consumer) endNoWait() {
+	for i := range c.wait.n {
+		if (*c.wait.at(i)).noWait {
+			c.wait.filter(func(r *request) bool {
+				if !r.noWait || r.expires > 0 && !r.served {
+					return true
+				}
+				c.status(r.reply, statusNoMessages)
+				return false
+			})
+			return
+		}
+	}
+}
+
+// ackSubject builds the reply subject of the candidate; it is valid until the next call.
+func (c *Consumer) ackSubject() []byte {
+	count := uint64(1)
+	if c.cand.again != nil {
+		count = uint64(c.cand.again.Deliveries) + 1
+	}
+	pending := c.Pending()
+	if c.cand.again == nil && pending > 0 {
+		pending--
+	}
+	b := append(c.reply[:0], c.prefix...)
+	if count == 1 {
+		b = append(b, '1')
+	} else {
+		b = strconv.AppendUint(b, count, 10)
+	}
+	b = append(b, '.')
+	b = append(b, c.num.stream.digits(c.cand.seq)...)
+	b = append(b, '.')
+	b = append(b, c.num.consumer.digits(c.delivered.Consumer+1)...)
+	b = append(b, '.')
+	b = append(b, c.num.time.digits(uint64(c.cand.time))...)
+	b = append(b, '.')
+	b = append(b, c.num.pending.digits(pending)...)
+	c.reply = b
+	return b
+}
+
+// send sends the candidate and returns to how many subscriptions it went.
+func (c *Consumer) send(to, reply []byte) int {
+	r := &c.cand.rec
+	c.msg = Message{Subject: r.Subject, Reply: reply, Header: r.Header, Payload: r.Value}
+	if c.cfg.HeadersOnly {
+		c.head = appendSize(c.head[:0], r.Header, len(r.Value))
+		c.msg.Header, c.msg.Payload = c.head, nil
+	}
+	return c.out.Deliver(to, &c.msg)
+}
+
+// appendSize appends a header block with the size of the payload that is left out.
+func appendSize(b, header []byte, size int) []byte {
+	if len(header) == 0 {
+		b = append(b, "NATS/1.0\r\n"...)
+	} else {
+		b = append(b, bytes.TrimSuffix(header, []byte(crlf))...)
+	}
+	b = append(b, headerMsgSize...)
+	b = strconv.AppendInt(b, int64(size), 10)
+	return append(b, crlf+crlf...)
+}
+
+// delivery notes that the candidate was sent.
+func (c *Consumer) delivery(now int64) {
+	seq := c.cand.seq
+	c.delivered.Consumer++
+	c.lastTime = now
+	c.log.dirty = true
+	if e := c.cand.again; e != nil {
+		c.pend.redeliver(e, later(now, c.ackWait(e.Deliveries+1)))
+		c.cand = candidate{}
+		return
+	}
+	c.took()
+	c.delivered.Stream = max(c.delivered.Stream, seq)
+	if l := &c.lasts; l.left() > 0 && seq <= l.resume {
+		l.at++
+		c.next = seq + 1
+		c.endLasts()
+	} else {
+		c.next = seq + 1
+	}
+	c.cand.seq = 0
+	if !c.tracks() {
+		c.floor = c.delivered
+		return
+	}
+	c.pend.deliver(c.delivered.Consumer, seq, now)
+	if c.pend.lagging() {
+		c.pend.settle(c.ackWait(1))
+	}
+}

@@ -1,0 +1,95 @@
+package consumer
+
+import (
+	"math"
+)
+
+// never is a deadline that does not come.
+const never = math.MaxInt64
+
+// Tick does what is due: deadlines of deliveries and requests, heartbeats.
+func (c *Consumer) Tick(now int64) {
+	c.follow()
+	if c.wait.n > 0 {
+		c.touched = now
+	}
+	if c.tracks() && c.pend.nextDue(c.ackWait(1)) <= now {
+		c.pend.expire(now, c.ackWait(1), c.park)
+		c.log.dirty = true
+	}
+	if c.wait.n > 0 && c.wait.due <= now {
+		c.wait.filter(func(r *request) bool {
+			if r.expires > 0 && now >= r.expires {
+				c.statusLeft(r, statusTimeout)
+				return false
+			}
+			if r.beat > 0 && now >= r.beatAt {
+				r.beatAt = later(now, r.beat)
+				return c.heartbeat(r.reply, nil) > 0
+			}
+			return true
+		})
+	}
+	if c.cfg.Push() {
+		c.tickPush(now)
+	}
+}
+
+// NextDue is when Tick is to be called next, a time that never comes if there is nothing to do.
+func (c *Consumer) NextDue(now int64) int64 {
+	due := int64(never)
+	if c.tracks() {
+		due = c.pend.nextDue(c.ackWait(1))
+	}
+	if c.wait.n > 0 {
+		due = min(due, c.wait.due)
+	}
+	if c.cfg.Push() {
+		due = min(due, c.nextPush())
+	}
+	if u := c.cfg.PauseUntil; u != nil && c.paused(now) {
+		due = min(due, u.UnixNano())
+	}
+	return min(due, c.inactiveAt(now))
+}
+
+// Demand says whether somebody waits for messages.
+func (c *Consumer) Demand() bool { return c.cfg.Push() || c.wait.n > 0 }
+
+// Inactive says whether the consumer has been unused for longer than its threshold and is to be deleted.
+func (c *Consumer) Inactive(now int64) bool {
+	if c.cfg.InactiveThreshold <= 0 || now < c.inactiveAt(now) {
+		return false
+	}
+	if c.cfg.Push() {
+		return !c.push.active
+	}
+	c.dropUninterested()
+	return c.wait.n == 0
+}
+
+// inactiveAt is when to look whether the consumer is still in use.
+func (c *Consumer) inactiveAt(now int64) int64 {
+	threshold := int64(c.cfg.InactiveThreshold)
+	if threshold <= 0 || c.cfg.Push() && c.push.active {
+		return never
+	}
+	at := later(c.touched, threshold)
+	if !c.cfg.Push() && c.pend.len() > 0 {
+		at = max(at, later(max(c.lastTime, c.ackTime), c.ackWait(math.MaxInt32)))
+	}
+	if c.wait.n > 0 && at <= now && !c.gone() {
+		at = later(now, threshold)
+	}
+	return at
+}
+
+// gone says whether no open request has anybody who listens.
+func (c *Consumer) gone() bool {
+	for i := range c.wait.n {
+		if c.out.Interest((*c.wait.at(i)).reply, "") {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,151 @@
+package stream
+
+import (
+	"slices"
+	"time"
+
+	"godwit/protocol/jsapi"
+)
+
+// Config returns the configuration in force.
+func (p *Partition) Config() (cfg jsapi.StreamConfig) {
+	_ = p.do(func() { cfg = p.cfg }) // closed: nothing
+	return cfg
+}
+
+// InfoRequest says what State adds to the numbers.
+type InfoRequest struct {
+	Deleted  bool   // sequences removed between the first and the last message
+	Subjects string // subjects that this matches, and how many messages each has
+	Offset   int    // of the subjects, sorted
+}
+
+// State describes what the partition holds. total is the number of subjects matched.
+func (p *Partition) State(r InfoRequest) (cfg jsapi.StreamConfig, st jsapi.StreamState, total int, err *jsapi.Error) {
+	if p.do(func() {
+		cfg, st = p.cfg, p.state.info()
+		if r.Deleted {
+			p.deleted.each(p.first, p.last, func(seq uint64) bool {
+				st.Deleted = append(st.Deleted, seq)
+				return true
+			})
+		}
+		if r.Subjects != "" {
+			st.Subjects, total = p.subjectPage(r.Subjects, r.Offset)
+		}
+	}) != nil {
+		err = jsapi.Err(jsapi.ErrStreamNotFound)
+	}
+	return cfg, st, total, err
+}
+
+// info returns the numbers of the state.
+func (s *state) info() jsapi.StreamState {
+	st := jsapi.StreamState{Msgs: s.msgs, Bytes: s.bytes, LastSeq: s.last, LastTime: timeOf(s.lastTime),
+		NumSubjects: s.subjects.len(), Consumers: s.p.members.public}
+	if s.last == 0 {
+		return st
+	}
+	st.FirstSeq = s.first
+	if s.msgs > 0 {
+		if s.peek() {
+			st.FirstTime = timeOf(s.front.time)
+		}
+		st.NumDeleted = int(s.last - s.first + 1 - s.msgs)
+	}
+	return st
+}
+
+// timeOf turns nanoseconds since 1970 into a time; 0 is the zero time.
+func timeOf(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns).UTC()
+}
+
+// subjectPage returns a page of the subjects that a filter matches with their counts, and how many there are.
+func (s *state) subjectPage(filter string, offset int) (page map[string]uint64, total int) {
+	var names []string
+	s.subjects.match(filter, func(i int) bool {
+		names = append(names, string(s.subjects.name(i)))
+		return true
+	})
+	total = len(names)
+	offset = max(0, offset)
+	if offset >= total {
+		return nil, total
+	}
+	slices.Sort(names)
+	page = map[string]uint64{}
+	for _, n := range names[offset:min(total, offset+jsapi.SubjectsPage)] {
+		page[n] = s.subjects.entries[s.subjects.find(s.subjects.hash([]byte(n)), []byte(n))].count
+	}
+	return page, total
+}
+
+// Purge removes messages and returns how many.
+func (p *Partition) Purge(r *jsapi.PurgeRequest) (uint64, *jsapi.Error) {
+	if r.Sequence > 0 && r.Keep > 0 {
+		return 0, jsapi.Err(jsapi.ErrBadRequest)
+	}
+	return p.change(func() (*command, *jsapi.Error) {
+		switch {
+		case p.cfg.Sealed:
+			return nil, jsapi.Err(jsapi.ErrStreamSealed)
+		case p.cfg.DenyPurge:
+			return nil, jsapi.Err(jsapi.ErrStreamPurgeFailed, "err", "stream purge not permitted")
+		}
+		return &command{op: opPurge, filter: r.Subject, seq: r.Sequence, keep: r.Keep}, nil
+	})
+}
+
+// Delete removes one message.
+func (p *Partition) Delete(seq uint64) *jsapi.Error {
+	failed := func(text string) *jsapi.Error { return jsapi.Err(jsapi.ErrStreamMsgDeleteFailed, "err", text) }
+	n, err := p.change(func() (*command, *jsapi.Error) {
+		switch {
+		case p.cfg.Sealed:
+			return nil, jsapi.Err(jsapi.ErrStreamSealed)
+		case p.cfg.DenyDelete:
+			return nil, failed("message delete not permitted")
+		case seq > p.last:
+			return nil, failed("stream store EOF")
+		case !p.has(seq):
+			return nil, failed("no message found")
+		}
+		return &command{op: opDelete, seq: seq}, nil
+	})
+	if err == nil && n == 0 {
+		err = failed("no message found")
+	}
+	return err
+}
+
+// Reconfigure changes the configuration, which was checked.
+func (p *Partition) Reconfigure(text []byte) *jsapi.Error {
+	_, err := p.change(func() (*command, *jsapi.Error) { return &command{op: opConfig, text: text}, nil })
+	return err
+}
+
+// change appends the command that f returns, waits until it is applied and returns how many messages it removed.
+func (p *Partition) change(f func() (*command, *jsapi.Error)) (n uint64, err *jsapi.Error) {
+	done := make(chan struct{})
+	if !p.box.call(func() {
+		c, refused := f()
+		if refused != nil {
+			err = refused
+			close(done)
+			return
+		}
+		c.done = func() {
+			n, err = c.result, c.err
+			close(done)
+		}
+		p.command(c)
+	}, true) {
+		return 0, jsapi.Err(jsapi.ErrStreamNotFound)
+	}
+	<-done
+	return n, err
+}

@@ -1,0 +1,65 @@
+// Package segment is the log of one partition: append-only segment files of checksummed batches, with sparse indexes,
+// checkpoints of derived state, group commit, recovery, and readers.
+//
+// One owner at a time appends and flushes. Readers (Cursor, Read) run beside it on any goroutine: what was appended
+// lately they find in shared immutable blocks of memory, the rest they read from the files themselves and verify.
+//
+// # Files
+//
+// All numbers are little endian. hash means HighwayHash-64 keyed by Options.Key, over everything in its scope that
+// follows it. In the directory of a log lie:
+//
+//	<base>.log, <base>-<serial>.log   a segment; base is the first sequence it can hold, 20 digits; the serial number is
+//	                                  added if an older segment has the same base (it holds no messages)
+//	<same>.index, <same>.timeindex    derived from the segment; rebuilt if missing or damaged
+//	<index>.checkpoint                derived state of the owner after the batch with that Raft index; two are kept, which
+//	<index>-2.checkpoint              may be of the same index
+//	mark                              lower bound of what is durable, and the first segment that still counts
+//	*.tmp                             left by a crash, removed
+//
+// # Segment
+//
+// A segment begins with a head of 128 bytes, then batches follow each other without gaps. Zeros behind the last batch
+// of the last segment are room written ahead and no damage.
+//
+//	0   hash u64         over [8, 128)
+//	8   magic "GODWITSG"
+//	16  format u32 = 1, generation u32
+//	24  serial u64       number of the segment in its log, from 1
+//	32  base u64         sequence of the first message it can hold
+//	40  first u64        Raft index of its first batch
+//	48  created i64      leader's clock, ns
+//	56  durable u64      highest Raft index known to be durable when this was written
+//	64  prevEnd u64      where the segment before ends; what lies behind that there is void. 0: there was none
+//	72  zeros
+//
+// The generation grows whenever a tail was cut. What is appended after a cut goes to a new segment, so bytes of the cut
+// tail never stand between or behind newer batches.
+//
+// # Batch
+//
+// A batch is the unit of write, of checksum and of Raft entry.
+//
+//	0   hash u64         over [8, length)
+//	8   length u32       of the whole batch
+//	12  kind u8, format u8 = 1, attributes u8 (the owner's), flags u8 (bit 0 is reserved: body compressed with S2)
+//	16  index u64        Raft index, 1 more than that of the batch before
+//	24  term u64
+//	32  time i64         leader's clock, ns
+//	40  base u64         sequence of the first message; of other kinds the next sequence to be assigned
+//	48  durable u64      highest Raft index known to be durable when this was composed
+//	56  count u32        messages
+//	60  head u32         CRC-32C of [8, 60), started from a secret of the key: the head can be trusted without the body
+//	64  body             records (AppendRecord), or the owner's own bytes
+//
+// # Torn or damaged
+//
+// A crash leaves batches that were never durable in any state; disks damage those that were. Which one a broken batch
+// is, follows from evidence that it had been durable: the durable field of any intact batch or segment head that was
+// written later, a checkpoint at or behind it, or the mark. With evidence it is damage: reported, left as it is, and
+// everything else in the log stays readable. Without, the log is cut there, and everything behind it, which was not
+// durable either, goes too.
+//
+// With SyncAlways a segment is made durable before the first byte of the next is written, so there is always evidence
+// for all but the last. The lazy policies sync a full segment in the background and give evidence from then on.
+package segment

@@ -1,0 +1,142 @@
+package segment
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/minio/highwayhash"
+)
+
+// Kind says what a batch holds.
+type Kind uint8
+
+const (
+	KindMessages Kind = 1 // records are messages
+	KindProgress Kind = 2 // consumer positions, opaque here
+	KindCommand  Kind = 3 // configuration changes, deletes, purges, opaque here
+)
+
+const (
+	batchHeadBytes = 64
+	formatBatch    = 1
+)
+
+// Head describes a batch.
+type Head struct {
+	Kind  Kind
+	Attrs uint8  // meaning is the caller's
+	Index uint64 // Raft index; grows by exactly 1 per batch
+	Term  uint64 // Raft term; 1 without replication
+	Time  int64  // leader's clock, ns since 1970; that of all its messages, plus their time delta
+	Base  uint64 // sequence of the first message; for other kinds the next sequence to be assigned
+	Count uint32 // messages; 0 in other kinds
+}
+
+// next returns the sequence to be assigned after the batch.
+func (h *Head) next() uint64 { return h.Base + uint64(h.Count) }
+
+// batchHead is a Head as it is stored.
+type batchHead struct {
+	Head
+	length  int // of the whole batch
+	durable uint64
+}
+
+func (h *batchHead) put(b []byte) {
+	binary.LittleEndian.PutUint32(b[8:], uint32(h.length))
+	b[12], b[13], b[14], b[15] = byte(h.Kind), formatBatch, h.Attrs, 0
+	binary.LittleEndian.PutUint64(b[16:], h.Index)
+	binary.LittleEndian.PutUint64(b[24:], h.Term)
+	binary.LittleEndian.PutUint64(b[32:], uint64(h.Time))
+	binary.LittleEndian.PutUint64(b[40:], h.Base)
+	binary.LittleEndian.PutUint64(b[48:], h.durable)
+	binary.LittleEndian.PutUint32(b[56:], h.Count)
+}
+
+// get reads the head that b starts with, without any check.
+func (h *batchHead) get(b []byte) {
+	_ = b[batchHeadBytes-1]
+	h.length = int(binary.LittleEndian.Uint32(b[8:]))
+	h.Kind, h.Attrs = Kind(b[12]), b[14]
+	h.Index = binary.LittleEndian.Uint64(b[16:])
+	h.Term = binary.LittleEndian.Uint64(b[24:])
+	h.Time = int64(binary.LittleEndian.Uint64(b[32:]))
+	h.Base = binary.LittleEndian.Uint64(b[40:])
+	h.durable = binary.LittleEndian.Uint64(b[48:])
+	h.Count = binary.LittleEndian.Uint32(b[56:])
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// hasher computes the checksums of one log. It is immutable.
+type hasher struct {
+	key  [32]byte
+	salt uint32 // starts the checksums of batch heads
+	max  int    // longest batch
+}
+
+// longestBatch is the bound for reading: a log may hold batches that were appended under a larger MaxBatchBytes.
+const longestBatch = batchHeadBytes + maxBodyBytes
+
+func newHasher(key [32]byte) *hasher {
+	h := &hasher{key: key, max: longestBatch}
+	h.salt = uint32(h.sum([]byte("batch head")))
+	return h
+}
+
+func (h *hasher) sum(b []byte) uint64 { return highwayhash.Sum64(b, h.key[:]) }
+
+func (h *hasher) headSum(b []byte) uint32 { return crc32.Update(h.salt, castagnoli, b[8:60]) }
+
+// seal puts both checksums into a batch.
+func (h *hasher) seal(b []byte) {
+	binary.LittleEndian.PutUint32(b[60:], h.headSum(b))
+	binary.LittleEndian.PutUint64(b, h.sum(b[8:]))
+}
+
+// sealBlock puts the hash into the first 8 bytes of b; checkBlock verifies it.
+func (h *hasher) sealBlock(b []byte) { binary.LittleEndian.PutUint64(b, h.sum(b[8:])) }
+
+func (h *hasher) checkBlock(b []byte) bool {
+	return len(b) >= 8 && binary.LittleEndian.Uint64(b) == h.sum(b[8:])
+}
+
+// batchState is what checkBatch found.
+type batchState uint8
+
+const (
+	batchGood  batchState = iota
+	batchShort            // b holds only a part; head is valid if need is known
+	batchBad
+	batchNewer // intact, of a later format
+)
+
+// checkBatch verifies the batch that b starts with. need is the number of bytes that b must have for a decision, when
+// it is batchShort; reason says what is wrong when it is batchBad. The head is filled unless b is shorter than one.
+func (h *hasher) checkBatch(b []byte, head *batchHead) (state batchState, need int, reason string) {
+	if len(b) < batchHeadBytes {
+		return batchShort, batchHeadBytes, ""
+	}
+	if binary.LittleEndian.Uint32(b[60:]) != h.headSum(b) {
+		return batchBad, 0, "checksum of a batch head does not match"
+	}
+	head.get(b)
+	n := head.length
+	if n < batchHeadBytes || n > h.max {
+		return batchBad, 0, fmt.Sprintf("batch of %d bytes", n)
+	}
+	if len(b) < n {
+		return batchShort, n, ""
+	}
+	if binary.LittleEndian.Uint64(b) != h.sum(b[8:n]) {
+		return batchBad, 0, fmt.Sprintf("hash of batch %d does not match", head.Index)
+	}
+	if b[13] > formatBatch || b[15] != 0 || head.Kind > KindCommand {
+		return batchNewer, 0, ""
+	}
+	if b[13] == 0 || head.Kind == 0 || (head.Kind == KindMessages) != (head.Count > 0) || head.next() < head.Base {
+		return batchBad, 0, fmt.Sprintf("batch %d contradicts itself", head.Index)
+	}
+	return batchGood, n, ""
+}

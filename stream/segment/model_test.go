@@ -1,0 +1,249 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"godwit/stream/vfs"
+	"pgregory.net/rapid"
+)
+
+// model is what a log should hold. Everything is kept in simple slices.
+type model struct {
+	options  Options
+	log      *Log
+	state    digest   // after every batch appended
+	digests  []digest // by index
+	messages []message
+	next     uint64
+	now      int64
+	flushed  uint64
+	saved    uint64 // newest checkpoint
+	dropped  uint64
+	cursor   *Cursor
+	at       uint64 // where the cursor should be
+}
+
+func (m *model) open(t *rapid.T) {
+	var state digest
+	o := m.options
+	o.Restore = state.decode
+	o.Replay = func(h Head, body []byte) error {
+		if h.Index != state.index+1 {
+			return fmt.Errorf("replay of %d after %d", h.Index, state.index)
+		}
+		state.add(&h, body)
+		return nil
+	}
+	l, report, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Damage) > 0 || report.Cut > 0 || report.Checkpoint != m.saved || state != m.state {
+		t.Fatalf("%+v, state %+v, want checkpoint %d, state %+v", report, state, m.saved, m.state)
+	}
+	if uint64(report.Replayed) != m.state.index-m.saved {
+		t.Fatalf("replayed %d, want %d", report.Replayed, m.state.index-m.saved)
+	}
+	m.log, m.flushed = l, m.state.index
+	m.cursor = l.NewCursor(m.at)
+}
+
+func (m *model) append(t *rapid.T) {
+	m.now += rapid.Int64Range(0, 100).Draw(t, "pause")
+	h := Head{
+		Kind: Kind(rapid.IntRange(1, 3).Draw(t, "kind")), Attrs: uint8(m.next), Term: 1,
+		Index: m.state.index + 1, Time: m.now, Base: m.next,
+	}
+	var body []byte
+	if h.Kind == KindMessages {
+		h.Base += uint64(rapid.SampledFrom([]int{0, 0, 0, 1, 5000000000}).Draw(t, "gap"))
+		m.next = h.Base
+		size := rapid.SampledFrom([]int{0, 10, 200, 3000}).Draw(t, "size")
+		for range rapid.IntRange(1, 30).Draw(t, "count") {
+			// Times may run backwards within and between batches.
+			msg := message{m.next, h.Index, m.now + rapid.Int64Range(-300, 300).Draw(t, "delta"), text(int(m.next%1000), size)}
+			m.messages = append(m.messages, msg)
+			body = AppendRecord(body, msg.record(m.now))
+			m.next++
+			h.Count++
+		}
+	} else {
+		body = []byte(text(int(h.Index), rapid.IntRange(0, 3000).Draw(t, "size")))
+	}
+	cut := rapid.IntRange(0, len(body)).Draw(t, "cut")
+	if err := m.log.Append(h, body[:cut], nil, body[cut:]); err != nil {
+		t.Fatal(err)
+	}
+	m.state.add(&h, body)
+	m.digests = append(m.digests, m.state)
+}
+
+func (m *model) flush(t *rapid.T) {
+	if _, err := m.log.Flush(rapid.Bool().Draw(t, "alone")); err != nil {
+		t.Fatal(err)
+	}
+	m.flushed = m.state.index
+}
+
+func (m *model) checkpoint(t *rapid.T) {
+	index := rapid.Uint64Range(m.saved, m.state.index).Draw(t, "index")
+	err := m.log.SaveCheckpoint(index, m.digests[index].encode())
+	switch {
+	case index > m.flushed:
+		if !errors.Is(err, ErrNotFlushed) {
+			t.Fatalf("checkpoint of %d, flushed %d: %v", index, m.flushed, err)
+		}
+	case err != nil:
+		t.Fatal(err)
+	default:
+		m.saved = index
+		if d := m.log.Durable(); d < index {
+			t.Fatalf("checkpoint of %d, durable %d", index, d)
+		}
+	}
+}
+
+func (m *model) drop(t *rapid.T) {
+	seq := m.next
+	if len(m.messages) > 0 {
+		seq = rapid.SampledFrom(m.messages).Draw(t, "seq").seq
+	}
+	m.dropped = max(m.dropped, seq)
+	if err := m.log.DropBefore(seq); err != nil {
+		t.Fatal(err)
+	}
+	first := m.log.FirstBase()
+	if first > max(m.dropped, 1) {
+		t.Fatalf("log begins at %d, dropped below %d", first, m.dropped)
+	}
+	for len(m.messages) > 0 && m.messages[0].seq < first {
+		m.messages = m.messages[1:]
+	}
+	if m.at < first { // a cursor reads the batch that it has begun to its end
+		m.at = first
+		m.cursor.Seek(first)
+	}
+}
+
+func (m *model) read(t *rapid.T) {
+	seq := m.next
+	if len(m.messages) > 0 {
+		seq = rapid.SampledFrom(m.messages).Draw(t, "seq").seq + uint64(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "more"))
+	}
+	var r Record
+	time, err := m.log.Read(seq, &r)
+	for i := range m.messages {
+		if m.messages[i].seq == seq {
+			if err == nil {
+				err = m.messages[i].check(time, &r)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	if !errors.Is(err, ErrNotFound) {
+		t.Fatalf("read of %d, which there is not: %v", seq, err)
+	}
+}
+
+// pull moves the cursor some messages on; the last one it gave must stay valid during the next call.
+func (m *model) pull(t *rapid.T) {
+	switch rapid.IntRange(0, 5).Draw(t, "first") {
+	case 0:
+		m.cursor.Release()
+	case 1:
+		m.at = rapid.Uint64Range(0, m.next+1).Draw(t, "seek")
+		m.cursor.Seek(m.at)
+	}
+	high := rapid.SampledFrom([]uint64{m.next, math.MaxUint64, m.next / 2}).Draw(t, "high")
+	var last *message
+	var before, r Record
+	var lastTime int64
+	for range rapid.IntRange(1, 200).Draw(t, "n") {
+		var want *message
+		for i := range m.messages {
+			if m.messages[i].seq >= m.at {
+				want = &m.messages[i]
+				break
+			}
+		}
+		seq, time, ok, err := m.cursor.Next(high, &r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != nil {
+			if err := last.check(lastTime, &before); err != nil {
+				t.Fatalf("after the next call: %v", err)
+			}
+		}
+		if want == nil || want.seq > high {
+			if ok {
+				t.Fatalf("got %d, want none up to %d", seq, high)
+			}
+			return
+		}
+		if !ok || seq != want.seq {
+			t.Fatalf("got %d %v, want %d", seq, ok, want.seq)
+		}
+		if err := want.check(time, &r); err != nil {
+			t.Fatal(err)
+		}
+		m.at = seq + 1
+		last, lastTime, before = want, time, r
+	}
+}
+
+func (m *model) seqAt(t *rapid.T) {
+	at := rapid.Int64Range(-400, m.now+400).Draw(t, "time")
+	want := m.next
+	for i := range m.messages {
+		if m.messages[i].time >= at {
+			want = m.messages[i].seq
+			break
+		}
+	}
+	if got := m.log.SeqAt(at); got != want {
+		t.Fatalf("sequence at %d is %d, want %d", at, got, want)
+	}
+}
+
+func (m *model) reopen(t *rapid.T) {
+	if err := m.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := m.log.Durable(); d != m.state.index {
+		t.Fatalf("durable %d after close, want %d", d, m.state.index)
+	}
+	m.open(t)
+}
+
+func (m *model) check(t *rapid.T) {
+	if m.log.NextSeq() != m.next && len(m.messages) > 0 || m.log.LastIndex() != m.state.index {
+		t.Fatalf("log ends at %d and sequence %d, want %d and %d", m.log.LastIndex(), m.log.NextSeq(), m.state.index, m.next)
+	}
+}
+
+func TestLogAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &model{next: 1, digests: make([]digest, 1)}
+		m.options = testOptions(vfs.NewMem())
+		m.options.SegmentBytes = rapid.Int64Range(4<<10, 200<<10).Draw(t, "segment")
+		m.options.MaxBatchBytes = 128 << 10
+		m.options.TailBytes = rapid.SampledFrom([]int64{1, 16 << 10, 1 << 20}).Draw(t, "tail")
+		m.options.Sync = SyncPolicy(rapid.IntRange(0, 2).Draw(t, "sync"))
+		m.open(t)
+		defer func() { m.log.Close() }()
+		t.Repeat(map[string]func(*rapid.T){
+			"append": m.append, "append again": m.append, "flush": m.flush, "checkpoint": m.checkpoint, "drop": m.drop,
+			"read": m.read, "pull": m.pull, "sequence at": m.seqAt, "reopen": m.reopen, "": m.check,
+		})
+		if err := compareAll(m.log, m.messages); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

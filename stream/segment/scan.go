@@ -1,0 +1,198 @@
+package segment
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"godwit/stream/vfs"
+)
+
+const scanBytes = 1 << 20 // one read of a scan
+
+// scanner reads and verifies the batches of segment files in order. It reuses one buffer, so a scan allocates nothing
+// per batch. One goroutine uses it.
+type scanner struct {
+	hash *hasher
+	buf  []byte
+	f    vfs.File // buf[:n] is its content at from
+	from int64
+	n    int
+}
+
+func newScanner(hash *hasher) *scanner { return &scanner{hash: hash} }
+
+// window returns what is known of f from pos on: at least need bytes, less only where the file ends before limit.
+func (sc *scanner) window(f vfs.File, pos, limit int64, need int) ([]byte, error) {
+	if sc.f == f && pos >= sc.from && pos+int64(need) <= sc.from+int64(sc.n) {
+		return sc.buf[pos-sc.from : sc.n], nil
+	}
+	want := int(min(int64(max(need, scanBytes)), limit-pos))
+	if cap(sc.buf) < want {
+		sc.buf = make([]byte, want)
+	}
+	sc.buf = sc.buf[:cap(sc.buf)]
+	n, err := f.ReadAt(sc.buf[:want], pos)
+	if err != nil && err != io.EOF {
+		sc.f = nil
+		return nil, fmt.Errorf("read %s at %d: %w", f.Name(), pos, err)
+	}
+	sc.f, sc.from, sc.n = f, pos, n
+	return sc.buf[:n], nil
+}
+
+// forget drops what was read; the file may be closed or changed.
+func (sc *scanner) forget() { sc.f, sc.n = nil, 0 }
+
+// visitor looks at one intact batch, which is lent. A reason says why it cannot be right at that place.
+type visitor func(h *batchHead, b []byte, pos int64) (reason string, err error)
+
+// run verifies the batches from pos to limit and calls visit for each. It stops early where a batch is broken, or where
+// visit gives a reason: then reason is not empty and end is the position.
+func (sc *scanner) run(f vfs.File, pos, limit int64, visit visitor) (end int64, reason string, err error) {
+	var h batchHead
+	need := batchHeadBytes
+	for pos < limit {
+		if pos+int64(need) > limit {
+			return pos, "batch passes the end of the segment", nil
+		}
+		b, err := sc.window(f, pos, limit, need)
+		if err != nil {
+			return pos, "", err
+		}
+		if len(b) < need {
+			return pos, "file ends too early", nil
+		}
+		state, n, reason := sc.hash.checkBatch(b, &h)
+		switch state {
+		case batchShort:
+			need = n
+			continue
+		case batchNewer:
+			return pos, "", fmt.Errorf("%s at %d: %w", f.Name(), pos, ErrNewerFormat)
+		case batchBad:
+			return pos, reason, nil
+		}
+		if reason, err := visit(&h, b[:n:n], pos); reason != "" || err != nil {
+			return pos, reason, err
+		}
+		pos += int64(n)
+		need = batchHeadBytes
+	}
+	return pos, "", nil
+}
+
+// find returns the first intact batch in [pos, limit) whose index is at least minIndex.
+func (sc *scanner) find(f vfs.File, pos, limit int64, minIndex uint64) (at int64, found bool, err error) {
+	var h batchHead
+	for pos+batchHeadBytes <= limit {
+		b, err := sc.window(f, pos, limit, batchHeadBytes)
+		if err != nil {
+			return 0, false, err
+		}
+		if len(b) < batchHeadBytes {
+			return 0, false, nil
+		}
+		o, found := sc.findHead(b, &h, minIndex)
+		at := pos + int64(o)
+		if !found {
+			pos = at
+			continue
+		}
+		pos = at + 1
+		if at+int64(h.length) > limit {
+			continue
+		}
+		if b, err = sc.window(f, at, limit, h.length); err != nil {
+			return 0, false, err
+		}
+		switch state, _, _ := sc.hash.checkBatch(b, &h); state {
+		case batchGood:
+			return at, true, nil
+		case batchNewer:
+			return 0, false, fmt.Errorf("%s at %d: %w", f.Name(), at, ErrNewerFormat)
+		}
+	}
+	return 0, false, nil
+}
+
+// findHead returns where the first trustworthy batch head lies in b, or how many bytes of b hold none.
+func (sc *scanner) findHead(b []byte, h *batchHead, minIndex uint64) (o int, found bool) {
+	for ; o+batchHeadBytes <= len(b); o++ {
+		if k := b[o+12]; k == 0 || k > byte(KindCommand) || b[o+13] == 0 {
+			continue
+		}
+		state, _, _ := sc.hash.checkBatch(b[o:o+batchHeadBytes], h)
+		if (state == batchShort || state == batchGood) && h.Index >= minIndex {
+			return o, true
+		}
+	}
+	return o, false
+}
+
+// isZero reports whether f holds nothing but zeros in [pos, limit).
+func isZero(f vfs.File, pos, limit int64) (bool, error) {
+	buf := make([]byte, min(int64(64<<10), max(limit-pos, 0)))
+	for pos < limit {
+		b := buf[:min(int64(len(buf)), limit-pos)]
+		n, err := f.ReadAt(b, pos)
+		if err != nil && err != io.EOF {
+			return false, fmt.Errorf("read %s at %d: %w", f.Name(), pos, err)
+		}
+		for _, c := range b[:n] {
+			if c != 0 {
+				return false, nil
+			}
+		}
+		if n < len(b) {
+			return true, nil
+		}
+		pos += int64(n)
+	}
+	return true, nil
+}
+
+// maxTimeOf returns the largest time of a message in an intact batch, and whether its records are whole.
+func maxTimeOf(h *Head, body []byte) (int64, bool) {
+	if h.Kind != KindMessages {
+		return math.MinInt64, true
+	}
+	delta, ok := checkRecords(body, h.Count)
+	return h.Time + delta, ok
+}
+
+// rebuildSparse scans a sealed segment for its index. Damaged stretches have no entries.
+func rebuildSparse(s *segment, f vfs.File, hash *hasher) (*sparse, error) {
+	sc := newScanner(hash)
+	x := &sparse{}
+	maxTime := int64(math.MinInt64)
+	index, seq, pos, limit := s.first, s.base, int64(segmentHeadBytes), s.size.Load()
+	for pos < limit {
+		end, reason, err := sc.run(f, pos, limit, func(h *batchHead, b []byte, at int64) (string, error) {
+			if h.Index < index || h.Base < seq {
+				return "out of order", nil
+			}
+			x.noteDue(&s.segmentHead, &h.Head, at, maxTime)
+			if t, ok := maxTimeOf(&h.Head, b[batchHeadBytes:]); ok {
+				maxTime = max(maxTime, t)
+			}
+			index, seq = h.Index+1, h.next()
+			return "", nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if reason == "" {
+			break
+		}
+		at, found, err := sc.find(f, end+1, limit, index)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			break
+		}
+		pos = at
+	}
+	return x, nil
+}
