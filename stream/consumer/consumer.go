@@ -191,7 +191,10 @@ func (c *Consumer) Rest() {
 		c.dropCandidate()
 		c.reader.Release()
 	}
-	c.head, c.reply, c.confirm.text = nil, nil, nil
+	c.head, c.reply = nil, nil
+	if !c.Confirms() { // acknowledgements may still wait for their progress record
+		c.confirm = confirms{}
+	}
 }
 
 // Close ends all that waits: pull requests hear that the consumer was deleted, or that the server is going.

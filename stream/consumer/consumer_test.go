@@ -478,3 +478,20 @@ func TestClose(t *testing.T) {
 		t.Fatalf("got %q", s)
 	}
 }
+
+// A consumer that rests while confirmations wait for their progress record must still send them.
+func TestRestKeepsConfirmationsThatWait(t *testing.T) {
+	r := newRig(explicit())
+	r.publish("s.1")
+	r.start()
+	d := r.pull("1")
+	var b AckBatch
+	b.Add(fmt.Appendf(nil, "%d.%d.%d.0.0", d[0].deliveries, d[0].seq, d[0].cseq), []byte("_INBOX.confirm"), nil)
+	r.c.ApplyAcks(&b, r.now)
+	r.c.Rest()
+	var got []string
+	r.c.TakeConfirms(func(reply []byte) { got = append(got, string(reply)) })
+	if !slices.Equal(got, []string{"_INBOX.confirm"}) {
+		t.Fatalf("confirmed %q", got)
+	}
+}
