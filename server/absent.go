@@ -41,7 +41,6 @@ func (s *Server) warnAbsent() {
 		{"cluster", o.Cluster.Port != 0 || len(o.Cluster.Routes) > 0},
 		{"gateway", o.Gateway.Name != ""},
 		{"leafnodes", o.Leaf.Port != 0 || len(o.Leaf.Remotes) > 0},
-		{"websocket", o.Websocket.Port != 0},
 		{"mqtt", o.MQTT.Port != 0},
 		{"imports and exports of accounts", exchanges > 0},
 		{"mappings", mappings > 0},

@@ -18,10 +18,14 @@ func (s *Server) LameDuck() {
 	}
 	s.log.Noticef("Entering lame duck mode, stop accepting new clients")
 	s.mu.Lock()
-	ln := s.listener
+	ln, ws := s.listener, s.ws
 	s.mu.Unlock()
+	s.sys.Events().LameDuck()
 	if ln != nil {
 		ln.Close()
+	}
+	if ws != nil {
+		ws.Close()
 	}
 	for _, c := range s.env.Registry.All() {
 		c.Announce(func(i *protocol.Info) { i.LameDuck = true })

@@ -53,7 +53,7 @@ func (s *Server) accept(ln net.Listener) {
 		switch {
 		case err == nil:
 			wait = least
-			s.adopt(nc)
+			s.adopt(nc, nil)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
@@ -65,8 +65,8 @@ func (s *Server) accept(ln net.Listener) {
 }
 
 // adopt runs a new connection, on a goroutine of its own.
-func (s *Server) adopt(nc net.Conn) {
-	c, err := conn.New(&s.env, s.nextID.Add(1), nc)
+func (s *Server) adopt(nc net.Conn, by *conn.Arrival) {
+	c, err := conn.New(&s.env, s.nextID.Add(1), nc, by)
 	if err != nil {
 		s.log.Errorf("%v", err)
 		nc.Close()

@@ -22,6 +22,7 @@ func (s *Server) Reload(o *options.Options) error {
 		return fmt.Errorf("reload: %w", err)
 	}
 	s.accounts.Update(o)
+	s.sys.AccountsChanged()
 	now := time.Now()
 	s.opts.Store(o)
 	s.loaded.Store(&now)

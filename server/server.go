@@ -15,10 +15,13 @@ import (
 
 	"godwit/protocol"
 	"godwit/server/account"
+	"godwit/server/auth"
 	"godwit/server/conn"
 	"godwit/server/logging"
 	"godwit/server/monitor"
 	"godwit/server/options"
+	"godwit/server/system"
+	"godwit/server/websocket"
 )
 
 // Version is Godwit's own version. ProtocolVersion is the version of nats-server whose features it has: clients and
@@ -48,12 +51,16 @@ type Server struct {
 	info     atomic.Pointer[protocol.Info]
 	nextID   atomic.Uint64
 	lameDuck atomic.Bool
+	wsAuth   atomic.Pointer[auth.Authenticator] // of WebSocket clients
+	sys      *system.Service                    // nil without a system account
+	reread   func() error
 
 	// mu guards what Start and Shutdown change. Nothing is waited for under it.
 	mu       sync.Mutex
 	listener net.Listener
 	http     *monitor.Server
 	prof     *profiler
+	ws       *websocket.Listener
 	stopping bool
 	ready    bool
 	done     chan struct{} // closed when Shutdown is over
@@ -82,6 +89,8 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	s.env.Log = log
 	s.env.Info = func() protocol.Info { return *s.info.Load() }
 	s.env.Nonce = newNonce
+	s.env.Connected = func(c *conn.Conn) { s.sys.Events().ClientConnected(c) }
+	s.env.Disconnected = func(last *monitor.Conn) { s.sys.Events().ClientDisconnected(last) }
 	if err := s.apply(o); err != nil {
 		return nil, err
 	}
@@ -136,7 +145,11 @@ func (s *Server) Start() (err error) {
 			return fmt.Errorf("Can't start JetStream: %w", err) //nolint:staticcheck // the text operators know
 		}
 	}
+	s.startSystem()
 	s.info.Store(s.baseInfo(s.advertised(s.options().Port)))
+	if err := s.listenWebsocket(); err != nil {
+		return err
+	}
 	if !s.options().DontListen {
 		if err := s.listen(); err != nil {
 			return err
@@ -188,17 +201,21 @@ func (s *Server) Shutdown() {
 		return
 	}
 	s.stopping = true
-	ln, http, prof := s.listener, s.http, s.prof
+	ln, http, prof, ws := s.listener, s.http, s.prof, s.ws
 	s.mu.Unlock()
 	s.log.Noticef("Initiating Shutdown...")
 	if ln != nil {
 		ln.Close()
+	}
+	if ws != nil {
+		ws.Close()
 	}
 	s.accepts.Wait()
 	for _, c := range s.env.Registry.All() {
 		c.Close(monitor.ReasonServerShutdown, "")
 	}
 	s.conns.Wait()
+	s.sys.Close()
 	if s.streams != nil {
 		s.streams.close()
 	}

@@ -20,6 +20,9 @@ func (s *Server) apply(o *options.Options) error {
 	if err != nil {
 		return err
 	}
+	if err := s.applyWebsocket(o); err != nil {
+		return err
+	}
 	s.env.Auth.Store(a)
 	if o.TLS == nil {
 		return nil

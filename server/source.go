@@ -240,4 +240,4 @@ func (s source) NotReady() []string {
 }
 
 // Queues implements monitor.InternalsSource.
-func (s source) Queues() []monitor.QueueInfo { return nil }
+func (s source) Queues() []monitor.QueueInfo { return s.sys.Queues() }

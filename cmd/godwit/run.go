@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,8 @@ type runner struct {
 	log *logging.Logger
 	srv *server.Server
 	cur atomic.Pointer[options.Options]
+
+	reloading sync.Mutex // held during a reload
 }
 
 // run runs a server with o until it is told to stop, and returns the exit status.
@@ -57,6 +60,7 @@ func (r *runner) run(o *options.Options) int {
 			log.Errorf("Could not write pidfile: %v", err)
 		}
 	}
+	r.srv.OnReload(r.tryReload)
 	if err := r.srv.Start(); err != nil {
 		log.Fatalf("%v", err)
 		return 1
@@ -85,27 +89,31 @@ func logOptions(o *options.Options) logging.Options {
 		Time: l.Time, UTC: l.UTC, Debug: l.Debug, Trace: l.Trace}
 }
 
-// reload puts a changed configuration in force, all of it or nothing.
+// reload is what the signal does.
 func (r *runner) reload() {
+	if err := r.tryReload(); err != nil {
+		r.log.Errorf("Failed to reload server configuration: %v", err)
+	}
+}
+
+// tryReload puts a changed configuration in force, all of it or nothing. It may be called from several goroutines.
+func (r *runner) tryReload() error {
+	r.reloading.Lock()
+	defer r.reloading.Unlock()
 	old := r.cur.Load()
-	failed := func(err error) { r.log.Errorf("Failed to reload server configuration: %v", err) }
 	if old.ConfigFile == "" {
-		failed(errors.New("can only reload config when a file is provided using -c or --config"))
-		return
+		return errors.New("can only reload config when a file is provided using -c or --config")
 	}
 	next, err := r.load()
 	if err != nil {
-		failed(err)
-		return
+		return err
 	}
 	lines, err := r.changes(old, next)
 	if err != nil {
-		failed(err)
-		return
+		return err
 	}
 	if err := r.srv.Reload(next); err != nil {
-		failed(err)
-		return
+		return err
 	}
 	if err := r.log.Reconfigure(logOptions(next)); err != nil {
 		r.log.Errorf("Could not change the log: %v", err)
@@ -115,6 +123,7 @@ func (r *runner) reload() {
 		r.log.Noticef("Reloaded: %s", line)
 	}
 	r.log.Noticef("Reloaded server configuration (%s)", next.ConfigDigest)
+	return nil
 }
 
 func (r *runner) reopen() {
@@ -139,6 +148,13 @@ func (r *runner) writePorts(o *options.Options) *process.PortsFile {
 			scheme = "https"
 		}
 		p.Monitoring = process.ListenURLs(scheme, o.Monitoring.HTTPHost, addr.Port)
+	}
+	if addr, ok := r.srv.WebsocketAddr().(*net.TCPAddr); ok {
+		scheme := "ws"
+		if o.Websocket.TLS != nil {
+			scheme = "wss"
+		}
+		p.WebSocket = process.ListenURLs(scheme, o.Websocket.Host, addr.Port)
 	}
 	f, err := process.WritePortsFile(o.PortsDir, p)
 	if err != nil {

@@ -27,6 +27,7 @@ type Conn struct {
 	id   uint64
 	nc   net.Conn // the accepted connection; out.nc is what is written to
 	in   input
+	by   *Arrival // nil for connections of the client port
 	head *sniffed // the first bytes were looked at before the protocol began; nil otherwise
 	tls  *tls.ConnectionState
 	peer netip.AddrPort // invalid for connections from inside the process
@@ -95,9 +96,9 @@ type about struct {
 	asked   bool // it has sent CONNECT
 }
 
-// New makes a connection of nc, which it owns from now on. Serve runs it.
-func New(env *Env, id uint64, nc net.Conn) (*Conn, error) {
-	c := &Conn{env: env, id: id, nc: nc, start: time.Now(), settings: env.Settings.Load(), done: make(chan struct{})}
+// New makes a connection of nc, which it owns from now on. Serve runs it. by is nil for connections of the client port.
+func New(env *Env, id uint64, nc net.Conn, by *Arrival) (*Conn, error) {
+	c := &Conn{env: env, id: id, nc: nc, by: by, start: time.Now(), settings: env.Settings.Load(), done: make(chan struct{})}
 	c.kind = auth.InProcess
 	if addr, err := netip.ParseAddrPort(nc.RemoteAddr().String()); err == nil {
 		c.kind, c.peer = auth.Standard, netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
@@ -119,6 +120,12 @@ func New(env *Env, id uint64, nc net.Conn) (*Conn, error) {
 	c.sender.Seed(id)
 	c.sender.Restrict(rights{c}, true)
 	c.mode = modeNoHeaders | modeVerbose | modePedantic
+	if by != nil {
+		c.kind, c.tls = by.Front.Kind, by.TLS
+		if by.TLS != nil {
+			c.mu.info.tls, c.mu.info.tlsInit = monitor.NewTLSInfo(by.TLS), true
+		}
+	}
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		sock, err := newSocket(tcp)
 		if err != nil {
@@ -135,6 +142,9 @@ func (c *Conn) ID() uint64 { return c.id }
 func (c *Conn) address() string {
 	if !c.peer.IsValid() {
 		return "pipe"
+	}
+	if c.by != nil && c.by.Forwarded != "" {
+		return c.by.Forwarded + "/" + c.peer.String()
 	}
 	return c.peer.String()
 }
@@ -159,6 +169,9 @@ func (c *Conn) Serve() {
 // greet sends INFO and does the TLS handshake where it comes first, and logs in who needs no login.
 func (c *Conn) greet() bool {
 	t := c.env.TLS.Load()
+	if c.by != nil {
+		t = nil // its front has done what there is to do
+	}
 	tlsFirst := t != nil && t.First
 	if tlsFirst {
 		switch started, err := c.awaitHello(t); {
@@ -189,7 +202,7 @@ func (c *Conn) greet() bool {
 
 // admit lets the client in at once if the server asks for no credentials.
 func (c *Conn) admit() {
-	a := c.env.Auth.Load()
+	a := c.auth()
 	if a.NonceRequired() {
 		c.nonce = c.env.Nonce()
 	}
@@ -198,6 +211,14 @@ func (c *Conn) admit() {
 		return
 	}
 	c.enter(c.env.Accounts.Global(), nil)
+}
+
+// auth is the authenticator in force for connections of this kind.
+func (c *Conn) auth() *auth.Authenticator {
+	if c.by != nil {
+		return c.by.Front.Auth.Load()
+	}
+	return c.env.Auth.Load()
 }
 
 // handle processes the n bytes that lie at the start of buf, and hands over all of their outcome. It returns how many
@@ -273,6 +294,9 @@ func (c *Conn) closing(reason monitor.Reason) bool {
 	if c.mu.closing {
 		return false
 	}
+	if c.by != nil {
+		c.by.ClosingFor(reason)
+	}
 	c.mu.closing, c.mu.reason = true, reason
 	c.Gone.Store(true)
 	return true
@@ -317,6 +341,7 @@ func (c *Conn) end() {
 		acc.Closed().Add(snapshot.InMsgs, snapshot.InBytes, out, snapshot.OutBytes)
 	}
 	c.env.Registry.remove(c, &snapshot)
+	c.env.Disconnected(&snapshot)
 	close(c.done)
 }
 

@@ -10,6 +10,7 @@ import (
 	"godwit/protocol"
 	"godwit/server/account"
 	"godwit/server/auth"
+	"godwit/server/monitor"
 )
 
 // Env is what all connections of a server share. The server fills it before the first connection.
@@ -25,6 +26,31 @@ type Env struct {
 	Nonce func() string
 	// TLS is how clients' connections are encrypted; nil if they are not.
 	TLS atomic.Pointer[TLS]
+	// Connected is told of each CONNECT that let a client in, Disconnected of each connection that has ended, which it
+	// is given. Both must be set and must not block.
+	Connected    func(*Conn)
+	Disconnected func(*monitor.Conn)
+}
+
+// Front is a listener of another kind than the client port, as far as its connections are clients like others. It has
+// done TLS and whatever else comes before the protocol.
+type Front struct {
+	Type string              // as monitoring shows it
+	Kind auth.ConnectionType // as allowed_connection_types names it
+	Auth *atomic.Pointer[auth.Authenticator]
+	// AuthTimeout is the time for a login.
+	AuthTimeout time.Duration
+	// Info changes what INFO says to what is true of this listener.
+	Info func(*protocol.Info)
+}
+
+// Arrival is what a front knows of one connection.
+type Arrival struct {
+	Front      *Front
+	TLS        *tls.ConnectionState    // nil without TLS
+	Forwarded  string                  // address of the client as a proxy tells it; for logs only
+	Fill       func(*protocol.Connect) // sets what the client has left empty
+	ClosingFor func(monitor.Reason)    // is told why the connection is about to be closed
 }
 
 // Logger is where connections report to.

@@ -20,7 +20,7 @@ func (c *Conn) gate(first byte) error {
 		return nil
 	}
 	// A client that does not even send CONNECT is let in only as the user for those without credentials.
-	if a := c.env.Auth.Load(); a.Anonymous() {
+	if a := c.auth(); a.Anonymous() {
 		req := c.request(&protocol.Connect{})
 		if id, err := a.Authenticate(req); err == nil {
 			return c.login(id, req)
@@ -35,6 +35,9 @@ func (h *handler) Connect(text []byte) error {
 	opts := c.opts // a later CONNECT keeps what it leaves out
 	if err := json.Unmarshal(text, &opts); err != nil {
 		return &fatal{monitor.ReasonProtocolViolation, ""}
+	}
+	if c.by != nil {
+		c.by.Fill(&opts)
 	}
 	c.traceConnect(&opts)
 	if c.asked { // once more: everything starts anew
@@ -60,6 +63,7 @@ func (h *handler) Connect(text []byte) error {
 	c.sender.Restrict(rights{c}, opts.Echo)
 	c.publishAbout()
 	c.armPing()
+	c.env.Connected(c)
 	c.ok()
 	return nil
 }
@@ -82,7 +86,7 @@ func (c *Conn) setMode() {
 
 // authenticate logs the client in with what it sent.
 func (c *Conn) authenticate(opts *protocol.Connect) error {
-	a := c.env.Auth.Load()
+	a := c.auth()
 	if !a.Required() {
 		return c.enterOr(c.env.Accounts.Global(), nil)
 	}
@@ -198,12 +202,16 @@ func (c *Conn) payloadLimit() int {
 
 // armAuth starts the time that the client has for a login.
 func (c *Conn) armAuth(t *TLS) {
-	if !c.env.Auth.Load().Required() && (t == nil || !t.Map) {
+	if !c.auth().Required() && (t == nil || !t.Map) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.auth = time.AfterFunc(c.settings.AuthTimeout, func() {
+	limit := c.settings.AuthTimeout
+	if c.by != nil {
+		limit = c.by.Front.AuthTimeout
+	}
+	c.mu.auth = time.AfterFunc(limit, func() {
 		c.Close(monitor.ReasonAuthenticationTimeout, "Authentication Timeout")
 	})
 }
@@ -223,7 +231,7 @@ func (c *Conn) String() string {
 	c.mu.Lock()
 	a, acc := c.mu.info, c.mu.acc
 	c.mu.Unlock()
-	s := c.address() + " - cid:" + strconv.FormatUint(c.id, 10)
+	s := c.address() + " - " + c.label() + ":" + strconv.FormatUint(c.id, 10)
 	if !a.asked {
 		return s
 	}
@@ -236,6 +244,22 @@ func (c *Conn) String() string {
 	return s
 }
 
+// label is what logs call the number of a connection of this kind.
+func (c *Conn) label() string {
+	if c.by != nil {
+		return "wid"
+	}
+	return "cid"
+}
+
+// clientType is the kind of connection as monitoring shows it.
+func (c *Conn) clientType() string {
+	if c.by != nil {
+		return c.by.Front.Type
+	}
+	return monitor.TypeNATS
+}
+
 // OriginInfo implements router.Origin.
 func (c *Conn) OriginInfo() *router.OriginInfo {
 	c.mu.Lock()
@@ -245,7 +269,7 @@ func (c *Conn) OriginInfo() *router.OriginInfo {
 	}
 	a := c.mu.info
 	o := &router.OriginInfo{ID: c.id, Name: a.opts.Name, Lang: a.opts.Lang, Version: a.opts.Version, Host: c.host(),
-		Start: c.start.UTC().Format(time.RFC3339Nano), Server: c.env.Settings.Load().ServerName, Kind: "Client", ClientType: "nats"}
+		Start: c.start.UTC().Format(time.RFC3339Nano), Server: c.env.Settings.Load().ServerName, Kind: "Client", ClientType: c.clientType()}
 	if c.mu.acc != nil {
 		o.Account = c.mu.acc.Name()
 	}

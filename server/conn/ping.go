@@ -87,14 +87,15 @@ func (c *Conn) gotPong() {
 	c.mu.Unlock()
 }
 
-// info is what INFO says to this client.
-func (c *Conn) info() protocol.Info {
+// info is what INFO says to this client. Any goroutine may call it.
+func (c *Conn) info(payload int) protocol.Info {
 	i := c.env.Info()
-	i.ClientID, i.ClientIP, i.Nonce = c.id, c.host(), c.nonce
-	i.MaxPayload = int32(c.payloadLimit())
-	a := c.env.Auth.Load()
+	i.ClientID, i.ClientIP, i.MaxPayload = c.id, c.host(), int32(payload)
+	a := c.auth()
 	i.AuthRequired = a.Required() && !a.HasNoAuthUser()
-	if t := c.env.TLS.Load(); t != nil {
+	if c.by != nil {
+		c.by.Front.Info(&i)
+	} else if t := c.env.TLS.Load(); t != nil {
 		i.TLSRequired, i.TLSAvailable, i.TLSVerify = !t.Optional, t.Optional, t.Verify
 	}
 	return i
@@ -102,7 +103,8 @@ func (c *Conn) info() protocol.Info {
 
 // sendInfo sends INFO from the reader goroutine: the first one, or with login the one that says who the client is.
 func (c *Conn) sendInfo(login bool) {
-	i := c.info()
+	i := c.info(c.payloadLimit())
+	i.Nonce = c.nonce
 	if login {
 		i.ConnectInfo = true
 		if c.acc != nil {
@@ -123,24 +125,22 @@ func encodeInfo(i *protocol.Info) []byte {
 }
 
 // Announce sends a new INFO to a client that understands it; change adapts it. Any goroutine may call it.
-func (c *Conn) Announce(change func(*protocol.Info)) {
+//
+// It reports false if the client does not understand it, or not yet.
+func (c *Conn) Announce(change func(*protocol.Info)) bool {
 	c.mu.Lock()
 	ready := c.mu.info.opts.Protocol >= 1 && !c.mu.closing && c.mu.acc != nil
 	acc := c.mu.acc
 	c.mu.Unlock()
 	if !ready {
-		return
+		return false
 	}
-	i := c.env.Info()
-	i.ClientID, i.ClientIP = c.id, c.host()
-	if l := acc.Limits().MaxPayload; l >= 0 && l < i.MaxPayload {
-		i.MaxPayload = l
+	payload := c.env.Settings.Load().MaxPayload
+	if l := int(acc.Limits().MaxPayload); l >= 0 {
+		payload = min(payload, l)
 	}
-	if t := c.env.TLS.Load(); t != nil {
-		i.TLSRequired, i.TLSAvailable, i.TLSVerify = !t.Optional, t.Optional, t.Verify
-	}
-	a := c.env.Auth.Load()
-	i.AuthRequired = a.Required() && !a.HasNoAuthUser()
+	i := c.info(payload)
 	change(&i)
 	c.write(encodeInfo(&i))
+	return true
 }

@@ -12,7 +12,7 @@ import (
 // connection, changed permissions are taken over, and subscriptions that they do not allow end. Any goroutine but the
 // connection's own may call it.
 func (c *Conn) Recheck() {
-	a := c.env.Auth.Load()
+	a := c.auth()
 	c.mu.Lock()
 	login, acc, closing := c.mu.login, c.mu.acc, c.mu.closing
 	c.mu.Unlock()

@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"godwit/server/account"
+	"godwit/server/auth"
 	"godwit/server/monitor"
 )
 
 // Snapshot describes the connection for monitoring, without its list of subscriptions.
 func (c *Conn) Snapshot() monitor.Conn {
 	outMsgs, outBytes := c.out.counts()
-	m := monitor.Conn{CID: c.id, Kind: monitor.KindClient, Type: monitor.TypeNATS, IP: c.host(), Port: int(c.peer.Port()), Start: c.start,
+	m := monitor.Conn{CID: c.id, Kind: monitor.KindClient, Type: c.clientType(), IP: c.host(), Port: int(c.peer.Port()), Start: c.start,
 		LastActivity: time.Unix(0, c.active.Load()), RTT: time.Duration(c.rtt.Load()), Pending: c.out.queuedBytes(),
 		InMsgs: int64(c.seen.inMsgs.Load()), InBytes: int64(c.seen.inBytes.Load()),
 		OutMsgs: int64(outMsgs), OutBytes: int64(outBytes), Stalls: c.stalls.Load(), NumSubs: uint32(c.NumSubs())}
@@ -44,4 +45,15 @@ func (c *Conn) Account() *account.Account {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.acc
+}
+
+// Rights returns what the client may do, nil for everything, and when its login ends, zero for never.
+func (c *Conn) Rights() (*auth.Permissions, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var expires time.Time
+	if c.mu.info.ident != nil {
+		expires = c.mu.info.ident.Expires
+	}
+	return c.perms.Load(), expires
 }

@@ -70,7 +70,7 @@ func (c *Conn) peekTLS() (bool, error) {
 	}
 	for {
 		b, err := c.peek(wait)
-		if errors.Is(err, os.ErrDeadlineExceeded) && !c.Gone.Load() && !c.env.Auth.Load().Required() {
+		if errors.Is(err, os.ErrDeadlineExceeded) && !c.Gone.Load() && !c.auth().Required() {
 			continue // no login, no hurry
 		}
 		if err != nil {

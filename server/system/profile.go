@@ -3,6 +3,7 @@ package system
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"runtime/pprof"
 	"time"
 )
@@ -26,6 +27,18 @@ type profileAnswer struct {
 	Error   string `json:"error"`
 }
 
+// cpuProfiler is the one CPU profiler of the process.
+type cpuProfiler interface {
+	// start writes a profile to w until stop is called. It fails if somebody else has started one.
+	start(w io.Writer) error
+	stop()
+}
+
+type runtimeProfiler struct{}
+
+func (runtimeProfiler) start(w io.Writer) error { return pprof.StartCPUProfile(w) }
+func (runtimeProfiler) stop()                   { pprof.StopCPUProfile() }
+
 // profilez hands a request for a profile to the goroutine that makes them, since a CPU profile takes its time.
 func (s *Service) profilez(r *request) any {
 	var o profileOptions
@@ -46,6 +59,9 @@ func (s *Service) profileAll() {
 	for {
 		select {
 		case r := <-s.profiles:
+			if s.stopped() {
+				return
+			}
 			var o profileOptions
 			if err := decode(r.body, &o); err != nil {
 				s.reply(out, r, s.malformed(err))
@@ -56,6 +72,16 @@ func (s *Service) profileAll() {
 		case <-s.stop:
 			return
 		}
+	}
+}
+
+// stopped reports whether Close has been called.
+func (s *Service) stopped() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -72,16 +98,16 @@ func (s *Service) profile(o *profileOptions) *profileAnswer {
 		if o.Duration <= 0 || o.Duration > cpuProfileMax {
 			return failed("Duration %s should be between 0s and 15s", o.Duration)
 		}
-		if err := pprof.StartCPUProfile(&b); err != nil {
+		if err := s.cpuProfiler.start(&b); err != nil {
 			return failed("Failed to start CPU profile: %v", err)
 		}
 		t := time.NewTimer(o.Duration)
 		defer t.Stop()
 		select {
 		case <-t.C:
-			pprof.StopCPUProfile()
+			s.cpuProfiler.stop()
 		case <-s.stop:
-			pprof.StopCPUProfile()
+			s.cpuProfiler.stop()
 			return nil
 		}
 	default:

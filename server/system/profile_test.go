@@ -2,6 +2,8 @@ package system
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -54,6 +56,47 @@ func profileIn(t *testing.T, got []message) []byte {
 	return a.Data.Profile
 }
 
+// fakeProfiler is a CPU profiler for bubbles, where that of the runtime cannot be used.
+type fakeProfiler struct {
+	w       io.Writer
+	running bool
+	runs    int
+}
+
+func (p *fakeProfiler) start(w io.Writer) error {
+	if p.running {
+		return errors.New("already in use")
+	}
+	p.w, p.running = w, true
+	p.runs++
+	return nil
+}
+
+func (p *fakeProfiler) stop() {
+	io.WriteString(p.w, "profile")
+	p.running = false
+}
+
+// Outside a bubble, with the profiler of the runtime.
+func TestCPUProfile(t *testing.T) {
+	w := newWorld(t)
+	w.s.Start()
+	defer w.s.Close()
+	got := make(chan []byte, 1)
+	w.account("SYS").Index().SubscribeReceiver("_INBOX.1", "", bodies(got))
+	w.publish(nil, "SYS", "$SYS.REQ.SERVER.PING.PROFILEZ", "_INBOX.1", "", `{"name":"cpu","duration":1000000}`)
+	if p := string(profileIn(t, []message{{body: string(<-got)}})); !strings.HasPrefix(p, "\x1f\x8b") {
+		t.Errorf("got %.60q", p)
+	}
+}
+
+// bodies is a subscriber that passes the bodies on.
+type bodies chan []byte
+
+func (b bodies) NewBatch() router.Batch { return b }
+func (b bodies) Flush()                 {}
+func (b bodies) Add(m *router.Message)  { b <- append([]byte(nil), m.Payload...) }
+
 func TestProfiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := started(t)
@@ -66,6 +109,8 @@ func TestProfiles(t *testing.T) {
 				t.Errorf("%s: got %.60q", body, p)
 			}
 		}
+		profiler := &fakeProfiler{}
+		w.s.cpuProfiler = profiler
 		begin := time.Now()
 		got := w.ask(nil, "SYS", "$SYS.REQ.SERVER.PING.PROFILEZ", "", `{"name":"cpu","duration":2000000000}`)
 		if len(got) != 0 {
@@ -73,11 +118,16 @@ func TestProfiles(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		got = w.inboxes[w.account("SYS")].take()
-		if p := string(profileIn(t, got)); !strings.HasPrefix(p, "\x1f\x8b") {
-			t.Errorf("got %.60q", p)
+		if p := string(profileIn(t, got)); p != "profile" || profiler.running {
+			t.Errorf("got %.60q, still running: %v", p, profiler.running)
 		}
-		if took := got[0].at.Sub(begin); took < 2*time.Second {
+		if took := got[0].at.Sub(begin); took != 2*time.Second {
 			t.Errorf("the profile took %v, want 2 s", took)
+		}
+		profiler.running = true
+		got = w.ask(nil, "SYS", "$SYS.REQ.SERVER.PING.PROFILEZ", "", `{"name":"cpu","duration":1}`)
+		if want := `{"server":SERVER,"data":{"profile":null,"error":"Failed to start CPU profile: already in use"}}`; w.one(got) != want {
+			t.Errorf("got %v, want %s", got, want)
 		}
 	})
 }
@@ -87,6 +137,8 @@ func TestProfiles(t *testing.T) {
 func TestProfilesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := started(t)
+		profiler := &fakeProfiler{}
+		w.s.cpuProfiler = profiler
 		begin := time.Now()
 		for range 1 + profilesWaiting {
 			if got := w.ask(nil, "SYS", "$SYS.REQ.SERVER.PING.PROFILEZ", "", `{"name":"cpu","duration":15000000000}`); len(got) != 0 {
@@ -104,8 +156,8 @@ func TestProfilesAreBounded(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 		w.s.Close()
-		if d := time.Since(begin); d >= time.Second {
-			t.Errorf("Close took %v", d)
+		if d := time.Since(begin); d != 0 || profiler.running || profiler.runs != 1 {
+			t.Errorf("Close took %v, profiles %d, running %v", d, profiler.runs, profiler.running)
 		}
 		if got := w.inboxes[w.account("SYS")].take(); len(got) != 0 {
 			t.Errorf("an answer after Close: %v", got)

@@ -62,6 +62,7 @@ type Service struct {
 	requests        *queue // of the system account
 	guests          *queue // of all others, answered while requests is empty
 	profiles        chan *request
+	cpuProfiler     cpuProfiler
 	events          Events
 	stop            chan struct{}
 	done            sync.WaitGroup
@@ -81,7 +82,7 @@ func New(o Options) *Service {
 	}
 	s := &Service{host: o.Host, monitor: o.Monitor, accounts: o.Accounts, system: o.Accounts.System(), log: o.Log,
 		activeServers: o.ActiveServers, debugEverywhere: o.DebugEverywhere, id: o.Host.Identity().ID,
-		profiles: make(chan *request, profilesWaiting), stop: make(chan struct{})}
+		profiles: make(chan *request, profilesWaiting), cpuProfiler: runtimeProfiler{}, stop: make(chan struct{})}
 	if s.activeServers == nil {
 		s.activeServers = func() int { return 1 }
 	}

@@ -19,7 +19,9 @@ import (
 )
 
 // ErrListen is returned by Start when the port cannot be had.
-var ErrListen = errors.New("Unable to listen for websocket connections") //nolint:staticcheck // the text operators know
+//
+//lint:ignore ST1005 the text operators know
+var ErrListen = errors.New("Unable to listen for websocket connections")
 
 // ErrClosed is returned by Start after Close.
 var ErrClosed = errors.New("the websocket listener is closed")

@@ -102,7 +102,7 @@ func (m *Manager) handleUpdate(account string, named bool, body []byte) []byte {
 	if d == nil && len(body) == 0 {
 		return m.failed(account, "jwt update error", errEmptyBody)
 	}
-	token := string(body)
+	token := strings.TrimSpace(string(body))
 	c, err := decodeAccount(token)
 	switch {
 	case err != nil && (!named || d != nil && d.kind == options.ResolverFull):

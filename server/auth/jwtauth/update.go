@@ -31,6 +31,7 @@ func (m *Manager) directory() *dirResolver {
 //
 // The error is ErrSigningKey, ErrInvalidAccount, ErrStoreFull, one of the JWT or of the file system.
 func (m *Manager) Update(token string) (Outcome, error) {
+	token = strings.TrimSpace(token)
 	c, err := decodeAccount(token)
 	if err != nil {
 		return Skipped, err
@@ -139,7 +140,7 @@ func (m *Manager) Merge(message []byte) (last bool, err error) {
 		return true, nil
 	}
 	d := m.directory()
-	account, token, ok := strings.Cut(string(message), "|")
+	account, token, ok := strings.Cut(strings.TrimSpace(string(message)), "|")
 	if d == nil || !ok {
 		return false, errPack
 	}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"godwit/protocol"
+	"godwit/server/conn"
+	"godwit/server/monitor"
+	"godwit/server/router"
+	"godwit/server/system"
+)
+
+// host is the server as the system account sees it.
+type host struct{ *Server }
+
+// errNoReload is the answer to a request to reload where there is nothing to read.
+var errNoReload = errors.New("can only reload config when a file is provided using -c or --config")
+
+func (s *Server) startSystem() {
+	s.sys = system.New(system.Options{Host: host{s}, Monitor: s.monitor, Accounts: s.accounts, Log: s.log})
+	s.sys.Start()
+}
+
+// OnReload sets what a request of the system account to reload does. It is called before Start.
+func (s *Server) OnReload(f func() error) { s.reread = f }
+
+// Identity implements system.Host.
+func (h host) Identity() system.Identity {
+	o := h.options()
+	return system.Identity{Name: h.name, Host: o.Host, ID: h.id, Domain: o.JetStream.Domain, Version: ProtocolVersion,
+		Tags: o.Tags, Metadata: o.Metadata, FeatureFlags: o.FeatureFlags, JetStream: h.streams != nil}
+}
+
+// Reload implements system.Host.
+func (h host) Reload() error {
+	if h.reread == nil {
+		return errNoReload
+	}
+	return h.reread()
+}
+
+// Kick implements system.Host.
+func (h host) Kick(cid uint64) error {
+	c := h.env.Registry.Get(cid)
+	if c == nil {
+		return system.ErrNoConnection
+	}
+	c.Close(monitor.ReasonKicked, "")
+	return nil
+}
+
+// LameDuck implements system.Host.
+func (h host) LameDuck(cid uint64) error {
+	c := h.env.Registry.Get(cid)
+	if c == nil {
+		return system.ErrNoClient
+	}
+	if !c.Announce(func(i *protocol.Info) { i.LameDuck = true }) {
+		return system.ErrNotReady
+	}
+	return nil
+}
+
+// UserInfo implements system.Host.
+func (h host) UserInfo(from router.Origin) (system.UserInfo, bool) {
+	c, ok := from.(*conn.Conn)
+	if !ok {
+		return system.UserInfo{}, false
+	}
+	m := c.Snapshot()
+	u := system.UserInfo{User: m.User, Account: m.Account}
+	perms, expires := c.Rights()
+	if perms != nil {
+		info := perms.Info()
+		u.Permissions = info
+	}
+	if !expires.IsZero() {
+		u.Expires = time.Until(expires)
+	}
+	return u, true
+}
