@@ -18,15 +18,13 @@ func (s *Server) LameDuck() {
 	}
 	s.log.Noticef("Entering lame duck mode, stop accepting new clients")
 	s.mu.Lock()
-	ln, ws := s.listener, s.ws
+	ln := s.listener
 	s.mu.Unlock()
 	s.sys.Events().LameDuck()
 	if ln != nil {
 		ln.Close()
 	}
-	if ws != nil {
-		ws.Close()
-	}
+	s.ws.close()
 	for _, c := range s.env.Registry.All() {
 		c.Announce(func(i *protocol.Info) { i.LameDuck = true })
 	}

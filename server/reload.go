@@ -18,9 +18,11 @@ import (
 // subscriptions that are no longer permitted end. One call at a time.
 func (s *Server) Reload(o *options.Options) error {
 	old := s.options()
-	if err := s.apply(o); err != nil {
+	parts, err := build(o)
+	if err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}
+	s.apply(o, parts)
 	s.accounts.Update(o)
 	s.sys.AccountsChanged()
 	now := time.Now()

@@ -15,13 +15,11 @@ import (
 
 	"godwit/protocol"
 	"godwit/server/account"
-	"godwit/server/auth"
 	"godwit/server/conn"
 	"godwit/server/logging"
 	"godwit/server/monitor"
 	"godwit/server/options"
 	"godwit/server/system"
-	"godwit/server/websocket"
 )
 
 // Version is Godwit's own version. ProtocolVersion is the version of nats-server whose features it has: clients and
@@ -51,8 +49,8 @@ type Server struct {
 	info     atomic.Pointer[protocol.Info]
 	nextID   atomic.Uint64
 	lameDuck atomic.Bool
-	wsAuth   atomic.Pointer[auth.Authenticator] // of WebSocket clients
-	sys      *system.Service                    // nil without a system account
+	ws       *wsFront        // nil without WebSocket clients
+	sys      *system.Service // nil without a system account
 	reread   func() error
 
 	// mu guards what Start and Shutdown change. Nothing is waited for under it.
@@ -60,7 +58,6 @@ type Server struct {
 	listener net.Listener
 	http     *monitor.Server
 	prof     *profiler
-	ws       *websocket.Listener
 	stopping bool
 	ready    bool
 	done     chan struct{} // closed when Shutdown is over
@@ -90,10 +87,16 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	s.env.Info = func() protocol.Info { return *s.info.Load() }
 	s.env.Nonce = newNonce
 	s.env.Connected = func(c *conn.Conn) { s.sys.Events().ClientConnected(c) }
+	s.env.Left = func(a *account.Account) { s.sys.Events().AccountConnections(a) }
 	s.env.Disconnected = func(last *monitor.Conn) { s.sys.Events().ClientDisconnected(last) }
-	if err := s.apply(o); err != nil {
+	parts, err := build(o)
+	if err != nil {
 		return nil, err
 	}
+	if err := s.newWebsocket(o, parts.ws); err != nil {
+		return nil, err
+	}
+	s.apply(o, parts)
 	return s, nil
 }
 
@@ -147,7 +150,7 @@ func (s *Server) Start() (err error) {
 	}
 	s.startSystem()
 	s.info.Store(s.baseInfo(s.advertised(s.options().Port)))
-	if err := s.listenWebsocket(); err != nil {
+	if err := s.ws.start(); err != nil {
 		return err
 	}
 	if !s.options().DontListen {
@@ -201,21 +204,19 @@ func (s *Server) Shutdown() {
 		return
 	}
 	s.stopping = true
-	ln, http, prof, ws := s.listener, s.http, s.prof, s.ws
+	ln, http, prof := s.listener, s.http, s.prof
 	s.mu.Unlock()
 	s.log.Noticef("Initiating Shutdown...")
 	if ln != nil {
 		ln.Close()
 	}
-	if ws != nil {
-		ws.Close()
-	}
+	s.ws.close()
 	s.accepts.Wait()
+	s.sys.Close() // its last word is that the server goes
 	for _, c := range s.env.Registry.All() {
 		c.Close(monitor.ReasonServerShutdown, "")
 	}
 	s.conns.Wait()
-	s.sys.Close()
 	if s.streams != nil {
 		s.streams.close()
 	}

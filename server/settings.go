@@ -13,31 +13,42 @@ import (
 	"godwit/server/tlsconf"
 )
 
-// apply builds from o what connections use.
-func (s *Server) apply(o *options.Options) error {
-	s.env.Settings.Store(settingsOf(o, s.name))
-	a, err := auth.New(authConfig(o))
-	if err != nil {
-		return err
+// parts are what connections use, as a configuration makes them.
+type parts struct {
+	auth *auth.Authenticator
+	tls  *conn.TLS // nil without
+	ws   wsParts
+}
+
+// build makes the parts, so that an error leaves everything as it was.
+func build(o *options.Options) (p parts, err error) {
+	if p.auth, err = auth.New(authConfig(o)); err != nil {
+		return p, err
 	}
-	if err := s.applyWebsocket(o); err != nil {
-		return err
+	if p.ws, err = wsBuild(o); err != nil {
+		return p, err
 	}
-	s.env.Auth.Store(a)
 	if o.TLS == nil {
-		return nil
+		return p, nil
 	}
 	cfg, err := tlsconf.Server(o.TLS)
 	if err != nil {
-		return err
+		return p, err
 	}
-	t := &conn.TLS{Config: cfg, Timeout: tlsconf.Timeout(o.TLS), Optional: o.AllowNonTLS, First: o.TLS.HandshakeFirst,
+	p.tls = &conn.TLS{Config: cfg, Timeout: tlsconf.Timeout(o.TLS), Optional: o.AllowNonTLS, First: o.TLS.HandshakeFirst,
 		FirstFallback: o.TLS.HandshakeFirstFallback, Verify: o.TLS.Verify || o.TLS.VerifyAndMap, Map: o.TLS.VerifyAndMap}
 	if o.TLS.RateLimit > 0 {
-		t.Allow = tlsconf.NewLimiter(o.TLS.RateLimit).Allow
+		p.tls.Allow = tlsconf.NewLimiter(o.TLS.RateLimit).Allow
 	}
-	s.env.TLS.Store(t)
-	return nil
+	return p, nil
+}
+
+// apply puts the parts in force for connections that come.
+func (s *Server) apply(o *options.Options, p parts) {
+	s.env.Settings.Store(settingsOf(o, s.name))
+	s.env.Auth.Store(p.auth)
+	s.env.TLS.Store(p.tls)
+	s.ws.reload(p.ws)
 }
 
 // settingsOf picks what connections look at; name is the server's.

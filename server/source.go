@@ -3,6 +3,7 @@ package server
 import (
 	"net"
 	"sort"
+	"strings"
 
 	"godwit/server/account"
 	"godwit/server/conn"
@@ -64,11 +65,11 @@ func (s source) Varz() *monitor.Varz {
 	a := s.env.Auth.Load()
 	v := &monitor.Varz{ID: s.id, Name: s.name, Version: ProtocolVersion, Proto: i.Proto, Host: i.Host, Port: i.Port,
 		AuthRequired: a.Required(), MaxConn: o.MaxConn, MaxSubs: o.MaxSubs, PingInterval: o.PingInterval, MaxPingsOut: o.MaxPingsOut,
-		HTTPHost: o.Monitoring.HTTPHost, HTTPPort: o.Monitoring.HTTPPort, HTTPBasePath: o.Monitoring.HTTPBasePath,
+		HTTPHost: o.Monitoring.HTTPHost, HTTPPort: o.Monitoring.HTTPPort, HTTPBasePath: strings.TrimSuffix(o.Monitoring.HTTPBasePath, "/"),
 		HTTPSPort: o.Monitoring.HTTPSPort, AuthTimeout: authTimeout(o).Seconds(), MaxControlLine: o.MaxControlLine,
 		MaxPayload: int(o.MaxPayload), MaxPending: o.MaxPending, TLSTimeout: options.DefaultTLSTimeout.Seconds(),
 		WriteDeadline: o.WriteDeadline, Start: s.started, ConfigLoadTime: *s.loaded.Load(), ConfigDigest: o.ConfigDigest,
-		Tags: o.Tags, Metadata: o.Metadata, FeatureFlags: o.FeatureFlags}
+		Tags: o.Tags, Metadata: o.Metadata, FeatureFlags: featureFlags(o)}
 	if addr := s.MonitorAddr(); addr != nil && o.Monitoring.HTTPPort < 0 {
 		v.HTTPPort = addr.(*net.TCPAddr).Port
 	}
@@ -93,6 +94,14 @@ func (s source) Varz() *monitor.Varz {
 	}
 	if s.streams != nil {
 		s.streams.fillVarz(&v.JetStream)
+	}
+	if w := &o.Websocket; w.Port != 0 {
+		v.Websocket = monitor.WebsocketOptsVarz{Host: w.Host, Port: w.Port, Advertise: w.Advertise, NoAuthUser: w.NoAuthUser,
+			JWTCookie: w.JWTCookie, HandshakeTimeout: w.HandshakeTimeout, AuthTimeout: w.Authorization.Timeout.Seconds(), NoTLS: w.NoTLS,
+			TLSMap: w.TLS != nil && w.TLS.VerifyAndMap, SameOrigin: w.SameOrigin, AllowedOrigins: w.AllowedOrigins, Compression: w.Compression}
+		if tcp, ok := s.WebsocketAddr().(*net.TCPAddr); ok {
+			v.Websocket.Port = tcp.Port
+		}
 	}
 	return v
 }
@@ -157,7 +166,7 @@ func (s source) EachSub(name, test string, f func(*monitor.SubDetail) bool) {
 	more := true
 	for _, a := range s.selected(name) {
 		visit := func(sub *router.Sub) bool {
-			d := monitor.SubDetail{Account: a.Name(), Subject: sub.Subject(), Queue: sub.Queue(), Sid: sub.SID(),
+			d := monitor.SubDetail{Account: a.Name(), AccountTag: a.Name(), Subject: sub.Subject(), Queue: sub.Queue(), Sid: sub.SID(),
 				Msgs: int64(sub.Msgs()), Max: int64(sub.Max()), Cid: conn.IDOf(sub)}
 			more = f(&d)
 			return more
@@ -202,7 +211,7 @@ func (s source) Account(name string) *monitor.AccountDetail {
 	now, _ := a.Conns()
 	st, _ := s.SublistStats(name)
 	return &monitor.AccountDetail{AccountName: name, LastUpdate: s.loaded.Load().UTC(), IsSystem: a == s.accounts.System(), Complete: true,
-		JetStream: s.streams != nil && s.streams.enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st}
+		JetStream: s.streams != nil && s.streams.enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st, Imports: s.sys.Imports(name)}
 }
 
 // AccountStats implements monitor.AccountSource.

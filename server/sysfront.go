@@ -2,11 +2,13 @@ package server
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"godwit/protocol"
 	"godwit/server/conn"
 	"godwit/server/monitor"
+	"godwit/server/options"
 	"godwit/server/router"
 	"godwit/server/system"
 )
@@ -29,7 +31,7 @@ func (s *Server) OnReload(f func() error) { s.reread = f }
 func (h host) Identity() system.Identity {
 	o := h.options()
 	return system.Identity{Name: h.name, Host: o.Host, ID: h.id, Domain: o.JetStream.Domain, Version: ProtocolVersion,
-		Tags: o.Tags, Metadata: o.Metadata, FeatureFlags: o.FeatureFlags, JetStream: h.streams != nil}
+		Tags: o.Tags, Metadata: o.Metadata, FeatureFlags: featureFlags(o), JetStream: h.streams != nil}
 }
 
 // Reload implements system.Host.
@@ -69,14 +71,20 @@ func (h host) UserInfo(from router.Origin) (system.UserInfo, bool) {
 		return system.UserInfo{}, false
 	}
 	m := c.Snapshot()
-	u := system.UserInfo{User: m.User, Account: m.Account}
+	u := system.UserInfo{User: m.User, Account: m.Account, AccountName: m.Account}
 	perms, expires := c.Rights()
 	if perms != nil {
-		info := perms.Info()
-		u.Permissions = info
+		u.Permissions = perms.Info()
 	}
 	if !expires.IsZero() {
 		u.Expires = time.Until(expires)
 	}
 	return u, true
+}
+
+// featureFlags returns every flag that is known, with its default or what the configuration says.
+func featureFlags(o *options.Options) map[string]bool {
+	flags := map[string]bool{"js_ack_fc_v2": false, "js_api_reply_v2": false, "js_raft_delete_range": true, "js_snapshot_sources": false}
+	maps.Copy(flags, o.FeatureFlags)
+	return flags
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"strconv"
+	"sync/atomic"
 
 	"godwit/protocol"
 	"godwit/server/auth"
@@ -14,65 +15,88 @@ import (
 	"godwit/server/websocket"
 )
 
-// applyWebsocket builds from o who may log in by WebSocket.
-func (s *Server) applyWebsocket(o *options.Options) error {
-	w := &o.Websocket
-	if w.Port == 0 {
-		return nil
-	}
-	a, err := auth.New(authConfig(o).Override(&w.Authorization, w.NoAuthUser, w.TLS != nil && w.TLS.VerifyAndMap))
-	if err != nil {
-		return err
-	}
-	s.wsAuth.Store(a)
-	return nil
+// wsFront is the WebSocket side of the server: its listener and what its connections look at.
+type wsFront struct {
+	listener *websocket.Listener
+	auth     atomic.Pointer[auth.Authenticator]
 }
 
-// listenWebsocket opens the WebSocket port, if there is to be one.
-func (s *Server) listenWebsocket() error {
-	o := s.options()
+// wsParts are what a configuration makes of the websocket block; built before anything of it is put in force.
+type wsParts struct {
+	auth *auth.Authenticator
+	tls  *tls.Config
+}
+
+func wsBuild(o *options.Options) (p wsParts, err error) {
+	w := &o.Websocket
+	if w.Port == 0 {
+		return p, nil
+	}
+	if p.auth, err = auth.New(authConfig(o).Override(&w.Authorization, w.NoAuthUser, w.TLS != nil && w.TLS.VerifyAndMap)); err != nil {
+		return p, err
+	}
+	if w.TLS != nil {
+		p.tls, err = tlsconf.Server(w.TLS)
+	}
+	return p, err
+}
+
+// newWebsocket makes the listener, if there is to be one. It does not listen yet.
+func (s *Server) newWebsocket(o *options.Options, p wsParts) error {
 	w := &o.Websocket
 	if w.Port == 0 {
 		return nil
 	}
-	front := &conn.Front{Type: monitor.TypeWebSocket, Kind: auth.WebSocket, Auth: &s.wsAuth, AuthTimeout: authTimeout(o)}
+	f := &wsFront{}
+	f.auth.Store(p.auth)
+	front := &conn.Front{Type: monitor.TypeWebSocket, Kind: auth.WebSocket, Auth: &f.auth, AuthTimeout: authTimeout(o),
+		PingInterval: w.PingInterval}
 	if w.Authorization.Timeout > 0 {
 		front.AuthTimeout = w.Authorization.Timeout
 	}
-	cfg := websocket.Config{Options: w, Log: s.log, MaxPayload: func() int64 { return int64(s.options().MaxPayload) },
+	front.Info = func(i *protocol.Info) {
+		w := &s.options().Websocket
+		i.Host, i.Port = wsAddress(w, f.listener.Addr())
+		i.TLSRequired, i.TLSAvailable = w.TLS != nil, w.TLS != nil
+		i.TLSVerify = w.TLS != nil && (w.TLS.Verify || w.TLS.VerifyAndMap)
+	}
+	cfg := websocket.Config{Options: w, TLS: p.tls, Log: s.log, MaxPayload: func() int64 { return int64(s.options().MaxPayload) },
 		Adopt: func(c *websocket.Conn, m *websocket.Meta) {
 			s.adopt(c, &conn.Arrival{Front: front, TLS: m.TLS, Forwarded: m.Forwarded, Fill: m.Credentials.Fill, ClosingFor: c.ClosingFor})
 		}}
-	if w.TLS != nil {
-		var err error
-		if cfg.TLS, err = tlsconf.Server(w.TLS); err != nil {
-			return err
-		}
-		if w.TLS.RateLimit > 0 {
-			cfg.AllowTLS = tlsconf.NewLimiter(w.TLS.RateLimit).Allow
-		}
+	if w.TLS != nil && w.TLS.RateLimit > 0 {
+		cfg.AllowTLS = tlsconf.NewLimiter(w.TLS.RateLimit).Allow
 	}
-	l, err := websocket.New(cfg)
-	if err != nil {
-		return err
+	var err error
+	if f.listener, err = websocket.New(cfg); err == nil {
+		s.ws = f
 	}
-	secure, verify := cfg.TLS != nil, cfg.TLS != nil && cfg.TLS.ClientAuth == tls.RequireAndVerifyClientCert
-	front.Info = func(i *protocol.Info) {
-		i.Host, i.Port = wsAddress(w, l.Addr())
-		i.TLSRequired, i.TLSAvailable, i.TLSVerify = secure, false, verify
+	return err
+}
+
+// reload puts in force what a running listener can change.
+func (f *wsFront) reload(p wsParts) {
+	if f == nil || p.auth == nil {
+		return
 	}
-	if err := l.Start(); err != nil {
-		return err
+	f.auth.Store(p.auth)
+	if p.tls != nil {
+		f.listener.SetTLS(p.tls)
 	}
-	s.mu.Lock()
-	s.ws = l
-	stopping := s.stopping
-	s.mu.Unlock()
-	if stopping {
-		l.Close()
-		return errStopping
+}
+
+func (f *wsFront) start() error {
+	if f == nil {
+		return nil
 	}
-	return nil
+	return f.listener.Start()
+}
+
+// close stops listening. Connections stay.
+func (f *wsFront) close() {
+	if f != nil {
+		f.listener.Close()
+	}
 }
 
 // wsAddress is the address that INFO names to WebSocket clients: that of advertise where it is set.
@@ -96,10 +120,8 @@ func wsAddress(w *options.Websocket, addr net.Addr) (string, int) {
 
 // WebsocketAddr is where WebSocket clients can connect; nil if they cannot.
 func (s *Server) WebsocketAddr() net.Addr {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.ws == nil {
 		return nil
 	}
-	return s.ws.Addr()
+	return s.ws.listener.Addr()
 }

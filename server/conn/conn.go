@@ -355,5 +355,7 @@ func (c *Conn) Reject(reason monitor.Reason, text string) {
 	c.write(protocol.AppendErr(nil, text))
 	c.out.finish()
 	<-c.out.done
+	snapshot := c.Snapshot()
+	c.env.Disconnected(&snapshot)
 	close(c.done)
 }

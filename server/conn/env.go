@@ -26,9 +26,10 @@ type Env struct {
 	Nonce func() string
 	// TLS is how clients' connections are encrypted; nil if they are not.
 	TLS atomic.Pointer[TLS]
-	// Connected is told of each CONNECT that let a client in, Disconnected of each connection that has ended, which it
-	// is given. Both must be set and must not block.
+	// Connected is told of each CONNECT that let a client in, Left of an account that a client has left for another one,
+	// Disconnected of each connection that has ended, which it is given. They must be set and must not block.
 	Connected    func(*Conn)
+	Left         func(*account.Account)
 	Disconnected func(*monitor.Conn)
 }
 
@@ -40,6 +41,8 @@ type Front struct {
 	Auth *atomic.Pointer[auth.Authenticator]
 	// AuthTimeout is the time for a login.
 	AuthTimeout time.Duration
+	// PingInterval is that of its connections; 0 is the server's.
+	PingInterval time.Duration
 	// Info changes what INFO says to what is true of this listener.
 	Info func(*protocol.Info)
 }

@@ -188,6 +188,8 @@ func (c *Conn) readFailed(err error) {
 	case errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.ECONNRESET):
 		c.closing(monitor.ReasonClientClosed)
 	default:
-		c.closing(monitor.ReasonReadError)
+		if c.closing(monitor.ReasonReadError) {
+			c.env.Log.Errorf("%v - read error: %v", c, err)
+		}
 	}
 }

@@ -158,6 +158,7 @@ func (c *Conn) enter(acc *account.Account, id *auth.Identity) error {
 		c.mu.Unlock()
 		if old != nil {
 			old.Leave()
+			c.env.Left(old)
 		}
 		c.acc = acc
 		c.sender.Use(acc.Index())

@@ -314,6 +314,9 @@ func (o *outbound) abort() {
 	o.mu.Lock()
 	dropped := o.queue
 	o.queue = nil
+	for _, it := range dropped {
+		o.queued -= int64(len(it.b))
+	}
 	if !o.closed {
 		o.closed = true
 		o.free()

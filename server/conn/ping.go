@@ -16,7 +16,7 @@ const (
 
 // armPing starts the pings to the client, the first soon after CONNECT, to know the round trip.
 func (c *Conn) armPing() {
-	first := min(firstPing, c.settings.PingInterval)
+	first := min(firstPing, c.pingInterval(c.settings))
 	first += rand.N(first/5 + 1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,18 +30,26 @@ func (c *Conn) armPing() {
 	}
 }
 
+// pingInterval is that of the connection's listener, else the server's.
+func (c *Conn) pingInterval(s *Settings) time.Duration {
+	if c.by != nil && c.by.Front.PingInterval > 0 {
+		return c.by.Front.PingInterval
+	}
+	return s.PingInterval
+}
+
 // pingDue runs when it is time for a PING.
 func (c *Conn) pingDue() {
 	s := c.env.Settings.Load()
-	now := time.Now()
-	quiet := now.Sub(time.Unix(0, c.active.Load())) >= s.PingInterval
+	now, interval := time.Now(), c.pingInterval(s)
+	quiet := now.Sub(time.Unix(0, c.active.Load())) >= interval
 	c.mu.Lock()
 	if c.mu.closing {
 		c.mu.Unlock()
 		return
 	}
 	if !quiet && !c.mu.rttAt.IsZero() && now.Sub(c.mu.rttAt) < rttOld {
-		c.mu.ping.Reset(s.PingInterval)
+		c.mu.ping.Reset(interval)
 		c.mu.Unlock()
 		return
 	}
@@ -53,7 +61,7 @@ func (c *Conn) pingDue() {
 		return
 	}
 	c.sendPingLocked(now)
-	c.mu.ping.Reset(s.PingInterval)
+	c.mu.ping.Reset(interval)
 	c.mu.Unlock()
 	c.write(protocol.FramePing)
 }

@@ -23,8 +23,11 @@ func (c *Conn) Snapshot() monitor.Conn {
 	c.mu.Unlock()
 	m.Name, m.Lang, m.Version = info.opts.Name, info.opts.Lang, info.opts.Version
 	m.TLS, m.TLSFirst = info.tls, info.tlsInit
+	m.User = info.opts.User // of a login that failed
 	if info.ident != nil {
 		m.User = info.ident.Name
+	} else if acc != nil {
+		m.User = ""
 	}
 	m.Account = account.GlobalName
 	if acc != nil {

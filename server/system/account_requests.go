@@ -13,18 +13,18 @@ func accountRequests() map[string]handler {
 		"CONNZ": (*Service).accountConnz,
 		"STATZ": (*Service).accountStatz,
 		"CONNS": (*Service).accountConns,
-		"SUBSZ": about(func(s *Service, r *request, o *monitor.SubszOptions) (any, error) {
+		"SUBSZ": answering(func(s *Service, r *request, o *monitor.SubszOptions) (any, error) {
 			o.Account, o.Subscriptions = r.account, true
 			return s.monitor.Subsz(*o)
 		}),
-		"LEAFZ": about(func(s *Service, r *request, o *monitor.LeafzOptions) (any, error) {
+		"LEAFZ": answering(func(s *Service, r *request, o *monitor.LeafzOptions) (any, error) {
 			o.Account = r.account
 			return s.monitor.Leafz(*o), nil
 		}),
-		"JSZ": about(func(s *Service, r *request, o *monitor.JSzOptions) (any, error) {
+		"JSZ": answering(func(s *Service, r *request, o *monitor.JSzOptions) (any, error) {
 			return s.monitor.JSAccount(r.account, *o)
 		}),
-		"INFO": about(func(s *Service, r *request, _ *struct{}) (any, error) {
+		"INFO": answering(func(s *Service, r *request, _ *struct{}) (any, error) {
 			z, err := s.monitor.Accountz(monitor.AccountzOptions{Account: r.account})
 			if err != nil {
 				return nil, err
@@ -36,7 +36,7 @@ func accountRequests() map[string]handler {
 
 // accountConnz lists the connections of the request's account, whatever account the body names.
 func (s *Service) accountConnz(r *request) any {
-	return about(func(s *Service, r *request, o *monitor.ConnzOptions) (any, error) {
+	return answering(func(s *Service, r *request, o *monitor.ConnzOptions) (any, error) {
 		o.Account = r.account
 		return s.monitor.Connz(*o)
 	})(s, r)
@@ -45,7 +45,7 @@ func (s *Service) accountConnz(r *request) any {
 // accountStatz shows the traffic of the request's account or, asked for every account by the system account, of those
 // that the body names. With nothing to show there is no answer.
 func (s *Service) accountStatz(r *request) any {
-	return about(func(s *Service, r *request, o *monitor.AccountStatzOptions) (any, error) {
+	return answering(func(s *Service, r *request, o *monitor.AccountStatzOptions) (any, error) {
 		if !r.named || r.account != everyAccount {
 			o.Accounts = []string{r.account}
 		}

@@ -88,9 +88,9 @@ func (e *Events) send(out *output, ev *event, figures *accountFigures) {
 		return
 	}
 	if ev.also != "" {
-		out.send(in, []byte(ev.also), nil, b)
+		out.send(in, true, []byte(ev.also), nil, b)
 	}
-	out.send(in, []byte(ev.subject), nil, b)
+	out.send(in, true, []byte(ev.subject), nil, b)
 }
 
 // sendIfWanted sends what value returns, which is asked only if somebody listens.
@@ -104,7 +104,7 @@ func (e *Events) sendIfWanted(out *output, what string, value func() any) {
 		e.s.log.Errorf("Event %s: %v", subj, err)
 		return
 	}
-	out.send(e.s.system, []byte(subj), nil, b)
+	out.send(e.s.system, true, []byte(subj), nil, b)
 }
 
 // accountFigures holds the figures of accounts for a group of events: to collect them is to look at all connections,

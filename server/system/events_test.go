@@ -263,12 +263,12 @@ func TestConnectionHeartbeats(t *testing.T) {
 		listener := w.listen("SYS", "$SYS.ACCOUNT.*.SERVER.CONNS")
 		expect := func(after time.Duration, want string) {
 			t.Helper()
-			time.Sleep(after - 1)
+			time.Sleep(after - time.Nanosecond)
 			synctest.Wait()
 			if got := listener.take(); len(got) != 0 {
 				t.Fatalf("too early: %v", got)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			got := listener.take()
 			if len(got) != 1 || got[0].subject != want {

@@ -12,7 +12,6 @@ import (
 type output struct {
 	sender *router.Sender
 	in     *account.Account
-	wide   *account.Account // where frames are written as the server's own: with two blanks before the size
 	tail   []byte
 }
 
@@ -20,11 +19,12 @@ type output struct {
 const tailBytesMax = 64 << 10
 
 func newOutput(system *account.Account) *output {
-	return &output{sender: router.NewSender(system.Index()), in: system, wide: system}
+	return &output{sender: router.NewSender(system.Index()), in: system}
 }
 
-// send gathers a message in account a. Its parts are lent.
-func (o *output) send(a *account.Account, subject, header, payload []byte) {
+// send gathers a message in account a. Its parts are lent. own says that it is not the answer of an imported service;
+// such messages of the server itself have two blanks before the size, as those of nats-server.
+func (o *output) send(a *account.Account, own bool, subject, header, payload []byte) {
 	if a != o.in {
 		o.sender.Flush()
 		o.in = a
@@ -32,7 +32,7 @@ func (o *output) send(a *account.Account, subject, header, payload []byte) {
 	}
 	o.sender.Begin()
 	b := o.tail[:0]
-	if a == o.wide {
+	if own {
 		b = append(b, ' ')
 	}
 	if len(header) > 0 {

@@ -24,11 +24,13 @@ func (w *writer) Take(h router.Handover) router.Done {
 	return router.Done{}
 }
 
-// In the system account frames have two blanks before the size, as those of nats-server, elsewhere one.
+// Frames of the server itself have two blanks before the size, as those of nats-server, answers of imported services
+// one.
 func TestWireForm(t *testing.T) {
 	for _, tt := range []struct{ account, subject, header, want string }{
 		{"SYS", "$SYS.REQ.SERVER.PING.IDZ", "", "MSG _INBOX.1 9  47\r\n{\"name\":\"S1\",\"host\":\"0.0.0.0\",\"id\":\"NSERVERID\"}\r\n"},
 		{"SYS", "$SYS.REQ.SERVER.PING.HEALTHZ", "Accept-Encoding: x", "HMSG _INBOX.1 9  40 "},
+		{"SYS", "$SYS.REQ.USER.INFO", "", "MSG _INBOX.1 9 "},
 		{"A", "$SYS.REQ.SERVER.PING.CONNZ", "", "MSG _INBOX.1 9 "},
 		{"A", "$SYS.REQ.SERVER.PING.CONNZ", "Accept-Encoding: x", "HMSG _INBOX.1 9 40 "},
 	} {
@@ -39,7 +41,9 @@ func TestWireForm(t *testing.T) {
 			c.Headers.Store(true)
 			x := w.account(tt.account).Index()
 			x.Insert(router.NewSub(&c.Dest, []byte("_INBOX.1"), nil, []byte("9")), "_INBOX.1")
-			w.publish(nil, tt.account, tt.subject, "_INBOX.1", tt.header, "")
+			me := &caller{}
+			w.users[me] = UserInfo{User: "u"}
+			w.publish(me, tt.account, tt.subject, "_INBOX.1", tt.header, "")
 			synctest.Wait()
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -19,6 +19,8 @@ type receiver struct {
 	queue  *queue
 	in     *account.Account // where it subscribed, and where answers go
 	named  bool             // the subject's fourth token names the account that is asked about
+	// imported says that every account has the request, the system account, too, as an importer of the service.
+	imported bool
 }
 
 // NewBatch implements router.Receiver.
@@ -75,35 +77,35 @@ const (
 // subscribe subscribes to the requests that a can make.
 func (s *Service) subscribe(a *account.Account) []*router.Sub {
 	var subs []*router.Sub
-	on := func(subject string, named bool, h handler) {
-		v := &receiver{handle: h, queue: s.guests, in: a, named: named}
+	on := func(subject string, v receiver) {
+		v.in, v.queue = a, s.guests
 		if a == s.system {
 			v.queue = s.requests
 		}
-		subs = append(subs, a.Index().SubscribeReceiver(subject, "", v))
+		subs = append(subs, a.Index().SubscribeReceiver(subject, "", &v))
 	}
-	on(userSubject, false, (*Service).userInfo)
+	on(userSubject, receiver{handle: (*Service).userInfo, imported: true})
 	if a != s.system {
-		on(serverPrefix+"PING.CONNZ", false, (*Service).accountConnz)
-		on(accountPrefix+"PING.CONNZ", false, (*Service).accountConnz)
-		on(accountPrefix+"PING.STATZ", false, (*Service).accountStatz)
+		on(serverPrefix+"PING.CONNZ", receiver{handle: (*Service).accountConnz, imported: true})
+		on(accountPrefix+"PING.CONNZ", receiver{handle: (*Service).accountConnz, imported: true})
+		on(accountPrefix+"PING.STATZ", receiver{handle: (*Service).accountStatz, imported: true})
 		if s.debugEverywhere {
-			on(debugSubject, false, (*Service).subscribers)
+			on(debugSubject, receiver{handle: (*Service).subscribers, imported: true})
 		}
 		return subs
 	}
-	on(serverPrefix+"PING", false, (*Service).statszRequest)
+	on(serverPrefix+"PING", receiver{handle: (*Service).statszRequest})
 	for name, h := range serverRequests() {
-		on(serverPrefix+"PING."+name, false, h)
-		on(serverPrefix+s.id+"."+name, false, h)
+		on(serverPrefix+"PING."+name, receiver{handle: h})
+		on(serverPrefix+s.id+"."+name, receiver{handle: h})
 	}
 	for name, h := range controlRequests() {
-		on(serverPrefix+s.id+"."+name, false, h)
+		on(serverPrefix+s.id+"."+name, receiver{handle: h})
 	}
 	for name, h := range accountRequests() {
-		on(accountPrefix+"*."+name, true, h)
+		on(accountPrefix+"*."+name, receiver{handle: h, named: true})
 	}
-	on(accountPrefix+"NSUBS", false, (*Service).countSubscribers)
-	on(debugSubject, false, (*Service).subscribers)
+	on(accountPrefix+"NSUBS", receiver{handle: (*Service).countSubscribers})
+	on(debugSubject, receiver{handle: (*Service).subscribers})
 	return subs
 }

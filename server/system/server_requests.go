@@ -12,31 +12,31 @@ func serverRequests() map[string]handler {
 		"STATSZ":   (*Service).statszRequest,
 		"IDZ":      (*Service).idz,
 		"PROFILEZ": (*Service).profilez,
-		"VARZ":     about(func(s *Service, _ *request, _ *struct{}) (any, error) { return s.monitor.Varz(), nil }),
-		"CONNZ":    about(func(s *Service, _ *request, o *monitor.ConnzOptions) (any, error) { return s.monitor.Connz(*o) }),
-		"ROUTEZ":   about(func(s *Service, _ *request, o *monitor.RoutezOptions) (any, error) { return s.monitor.Routez(*o), nil }),
-		"GATEWAYZ": about(func(s *Service, _ *request, o *monitor.GatewayzOptions) (any, error) {
+		"VARZ":     answering(func(s *Service, _ *request, _ *struct{}) (any, error) { return s.monitor.Varz(), nil }),
+		"CONNZ":    answering(func(s *Service, _ *request, o *monitor.ConnzOptions) (any, error) { return s.monitor.Connz(*o) }),
+		"ROUTEZ":   answering(func(s *Service, _ *request, o *monitor.RoutezOptions) (any, error) { return s.monitor.Routez(*o), nil }),
+		"GATEWAYZ": answering(func(s *Service, _ *request, o *monitor.GatewayzOptions) (any, error) {
 			return s.monitor.Gatewayz(*o), nil
 		}),
-		"LEAFZ":    about(func(s *Service, _ *request, o *monitor.LeafzOptions) (any, error) { return s.monitor.Leafz(*o), nil }),
-		"SUBSZ":    about(func(s *Service, _ *request, o *monitor.SubszOptions) (any, error) { return s.monitor.Subsz(*o) }),
-		"ACCOUNTZ": about(func(s *Service, _ *request, o *monitor.AccountzOptions) (any, error) { return s.monitor.Accountz(*o) }),
-		"JSZ":      about(func(s *Service, _ *request, o *monitor.JSzOptions) (any, error) { return s.monitor.JSz(*o) }),
-		"HEALTHZ":  about(healthz),
-		"EXPVARZ":  about(func(s *Service, _ *request, _ *struct{}) (any, error) { return s.monitor.Expvarz(), nil }),
-		"IPQUEUESZ": about(func(s *Service, _ *request, o *monitor.IpqueueszOptions) (any, error) {
+		"LEAFZ":    answering(func(s *Service, _ *request, o *monitor.LeafzOptions) (any, error) { return s.monitor.Leafz(*o), nil }),
+		"SUBSZ":    answering(func(s *Service, _ *request, o *monitor.SubszOptions) (any, error) { return s.monitor.Subsz(*o) }),
+		"ACCOUNTZ": answering(func(s *Service, _ *request, o *monitor.AccountzOptions) (any, error) { return s.monitor.Accountz(*o) }),
+		"JSZ":      answering(func(s *Service, _ *request, o *monitor.JSzOptions) (any, error) { return s.monitor.JSz(*o) }),
+		"HEALTHZ":  answering(healthz),
+		"EXPVARZ":  answering(func(s *Service, _ *request, _ *struct{}) (any, error) { return s.monitor.Expvarz(), nil }),
+		"IPQUEUESZ": answering(func(s *Service, _ *request, o *monitor.IpqueueszOptions) (any, error) {
 			return s.monitor.Ipqueuesz(*o), nil
 		}),
-		"RAFTZ": about(raftz),
+		"RAFTZ": answering(raftz),
 	}
 }
 
 // errSilent makes a request go without an answer.
 var errSilent = errors.New("no answer")
 
-// about makes a handler of a function that answers for the options T in a request's body. The body also says which
+// answering makes a handler of a function that answers for the options T in a request's body. The body also says which
 // servers are to answer.
-func about[T any](f func(*Service, *request, *T) (any, error)) handler {
+func answering[T any](f func(*Service, *request, *T) (any, error)) handler {
 	return func(s *Service, r *request) any {
 		var o T
 		if e, ok := s.admit(r.body, &o); !ok {

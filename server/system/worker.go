@@ -45,6 +45,6 @@ func (s *Service) reply(out *output, r *request, v any) {
 			header, body = h, b
 		}
 	}
-	out.send(r.in, r.reply, header, body)
+	out.send(r.in, !r.imported, r.reply, header, body)
 	out.flush()
 }

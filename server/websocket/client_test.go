@@ -127,7 +127,7 @@ func TestOfficialClient(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				const rounds = 3
+				const rounds = 2
 				sizes := []int{0, 1, 64, 65, 125, 126, 1000, 4096, 65535, 65536, 200000, 1 << 20}
 				for i := range rounds * len(sizes) {
 					if err := nc.Publish("foo", payload(i, sizes[i%len(sizes)])); err != nil {
