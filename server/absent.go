@@ -8,16 +8,13 @@ import (
 
 // Errors of configurations that ask for protection which this server cannot give: it does not start without it.
 var (
-	ErrOperatorMode = errors.New("operator mode is not available in this version: remove operator and trusted keys, or use accounts with users")
-	ErrAuthCallout  = errors.New("auth_callout is not available in this version")
-	ErrEncryption   = errors.New("encryption of stored streams is not available in this version: remove the encryption key")
+	ErrAuthCallout = errors.New("auth_callout is not available in this version")
+	ErrEncryption  = errors.New("encryption of stored streams is not available in this version: remove the encryption key")
 )
 
 // guardable refuses what would leave the server open or data readable although the configuration says otherwise.
 func guardable(o *options.Options) error {
 	switch {
-	case o.OperatorMode():
-		return ErrOperatorMode
 	case o.Authorization.Callout != nil:
 		return ErrAuthCallout
 	case o.JetStream.Enabled && (o.JetStream.EncryptionKey != "" || o.JetStream.TPM != nil):

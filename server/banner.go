@@ -1,6 +1,9 @@
 package server
 
-import "godwit/server/auth"
+import (
+	"godwit/server/auth"
+	"godwit/server/auth/jwtauth"
+)
 
 // logStart says what is starting.
 func (s *Server) logStart() {
@@ -9,6 +12,9 @@ func (s *Server) logStart() {
 	s.log.Noticef("  Protocol: %s", ProtocolVersion)
 	s.log.Noticef("  Name:     %s", s.name)
 	s.log.Noticef("  ID:       %s", s.id)
+	for _, line := range jwtauth.Banner(s.options()) {
+		s.log.Noticef("%s", line)
+	}
 	if s.plaintext() {
 		s.log.Warnf("Plaintext passwords detected, use nkeys or bcrypt")
 	}

@@ -18,7 +18,11 @@ import (
 // subscriptions that are no longer permitted end. One call at a time.
 func (s *Server) Reload(o *options.Options) error {
 	old := s.options()
-	parts, err := build(o)
+	o, err := withOperators(o)
+	if err != nil {
+		return fmt.Errorf("reload: %w", err)
+	}
+	parts, err := build(o, s.operators.delegate())
 	if err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"godwit/protocol"
 	"godwit/server/account"
+	"godwit/server/auth"
 	"godwit/server/conn"
 	"godwit/server/logging"
 	"godwit/server/monitor"
@@ -35,23 +36,24 @@ const firstClientID = 5
 
 // Server is one server. New makes it, Start runs it, Shutdown ends it.
 type Server struct {
-	opts     atomic.Pointer[options.Options] // in force; shared
-	log      *logging.Logger
-	id       string // public server nkey
-	xkey     string // public curve key
-	name     string
-	started  time.Time
-	loaded   atomic.Pointer[time.Time] // when the configuration was
-	env      conn.Env
-	accounts *account.Registry
-	streams  *streams // nil while JetStream is off
-	monitor  *monitor.Monitor
-	info     atomic.Pointer[protocol.Info]
-	nextID   atomic.Uint64
-	lameDuck atomic.Bool
-	ws       *wsFront        // nil without WebSocket clients
-	sys      *system.Service // nil without a system account
-	reread   func() error
+	opts      atomic.Pointer[options.Options] // in force; shared
+	log       *logging.Logger
+	id        string // public server nkey
+	xkey      string // public curve key
+	name      string
+	started   time.Time
+	loaded    atomic.Pointer[time.Time] // when the configuration was
+	env       conn.Env
+	accounts  *account.Registry
+	js        atomic.Pointer[streams] // nil while JetStream is off
+	monitor   *monitor.Monitor
+	info      atomic.Pointer[protocol.Info]
+	nextID    atomic.Uint64
+	lameDuck  atomic.Bool
+	ws        *wsFront        // nil without WebSocket clients
+	operators *operators      // nil outside operator mode
+	sys       *system.Service // nil without a system account
+	reread    func() error
 
 	// mu guards what Start and Shutdown change. Nothing is waited for under it.
 	mu       sync.Mutex
@@ -73,6 +75,10 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	if err := guardable(o); err != nil {
 		return nil, err
 	}
+	o, err := withOperators(o)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{log: log, started: time.Now(), done: make(chan struct{})}
 	s.opts.Store(o)
 	s.loaded.Store(&s.started)
@@ -89,7 +95,11 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	s.env.Connected = func(c *conn.Conn) { s.sys.Events().ClientConnected(c) }
 	s.env.Left = func(a *account.Account) { s.sys.Events().AccountConnections(a) }
 	s.env.Disconnected = func(last *monitor.Conn) { s.sys.Events().ClientDisconnected(last) }
-	parts, err := build(o)
+	s.env.Joined = func(c *conn.Conn, id *auth.Identity) { s.operators.joined(c, id) }
+	if err := s.newOperators(o); err != nil {
+		return nil, err
+	}
+	parts, err := build(o, s.operators.delegate())
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +159,7 @@ func (s *Server) Start() (err error) {
 		}
 	}
 	s.startSystem()
+	s.operators.start()
 	s.info.Store(s.baseInfo(s.advertised(s.options().Port)))
 	if err := s.ws.start(); err != nil {
 		return err
@@ -212,13 +223,17 @@ func (s *Server) Shutdown() {
 	}
 	s.ws.close()
 	s.accepts.Wait()
+	if s.js.Load() != nil {
+		s.js.Load().service.EndRequests()
+	}
 	s.sys.Close() // its last word is that the server goes
 	for _, c := range s.env.Registry.All() {
 		c.Close(monitor.ReasonServerShutdown, "")
 	}
 	s.conns.Wait()
-	if s.streams != nil {
-		s.streams.close()
+	s.operators.close()
+	if s.js.Load() != nil {
+		s.js.Load().close()
 	}
 	if http != nil {
 		if err := http.Close(); err != nil && !errors.Is(err, net.ErrClosed) {

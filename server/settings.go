@@ -21,21 +21,23 @@ type parts struct {
 }
 
 // build makes the parts, so that an error leaves everything as it was.
-func build(o *options.Options) (p parts, err error) {
-	if p.auth, err = auth.New(authConfig(o)); err != nil {
+func build(o *options.Options, d auth.Delegate) (p parts, err error) {
+	cfg := authConfig(o)
+	cfg.Delegate = d
+	if p.auth, err = auth.New(cfg); err != nil {
 		return p, err
 	}
-	if p.ws, err = wsBuild(o); err != nil {
+	if p.ws, err = wsBuild(o, cfg); err != nil {
 		return p, err
 	}
 	if o.TLS == nil {
 		return p, nil
 	}
-	cfg, err := tlsconf.Server(o.TLS)
+	secure, err := tlsconf.Server(o.TLS)
 	if err != nil {
 		return p, err
 	}
-	p.tls = &conn.TLS{Config: cfg, Timeout: tlsconf.Timeout(o.TLS), Optional: o.AllowNonTLS, First: o.TLS.HandshakeFirst,
+	p.tls = &conn.TLS{Config: secure, Timeout: tlsconf.Timeout(o.TLS), Optional: o.AllowNonTLS, First: o.TLS.HandshakeFirst,
 		FirstFallback: o.TLS.HandshakeFirstFallback, Verify: o.TLS.Verify || o.TLS.VerifyAndMap, Map: o.TLS.VerifyAndMap}
 	if o.TLS.RateLimit > 0 {
 		p.tls.Allow = tlsconf.NewLimiter(o.TLS.RateLimit).Allow
@@ -109,8 +111,8 @@ func (s *Server) baseInfo(host string, port int) *protocol.Info {
 	o := s.options()
 	i := &protocol.Info{ServerID: s.id, ServerName: s.name, Version: ProtocolVersion, Proto: 1, GoVersion: runtime.Version(),
 		Host: host, Port: port, Headers: !o.NoHeaderSupport, MaxPayload: o.MaxPayload, APILevel: apiLevel, XKey: s.xkey,
-		JetStream: s.streams != nil}
-	if s.streams != nil {
+		JetStream: s.js.Load() != nil}
+	if s.js.Load() != nil {
 		i.Domain = o.JetStream.Domain
 	}
 	return i

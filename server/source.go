@@ -92,8 +92,8 @@ func (s source) Varz() *monitor.Varz {
 	for _, acc := range s.accounts.All() {
 		v.Subscriptions += uint32(acc.Index().Stats().Subscriptions)
 	}
-	if s.streams != nil {
-		s.streams.fillVarz(&v.JetStream)
+	if s.js.Load() != nil {
+		s.js.Load().fillVarz(&v.JetStream)
 	}
 	if w := &o.Websocket; w.Port != 0 {
 		v.Websocket = monitor.WebsocketOptsVarz{Host: w.Host, Port: w.Port, Advertise: w.Advertise, NoAuthUser: w.NoAuthUser,
@@ -211,7 +211,7 @@ func (s source) Account(name string) *monitor.AccountDetail {
 	now, _ := a.Conns()
 	st, _ := s.SublistStats(name)
 	return &monitor.AccountDetail{AccountName: name, LastUpdate: s.loaded.Load().UTC(), IsSystem: a == s.accounts.System(), Complete: true,
-		JetStream: s.streams != nil && s.streams.enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st, Imports: s.sys.Imports(name)}
+		JetStream: s.js.Load() != nil && s.js.Load().enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st, Imports: s.sys.Imports(name)}
 }
 
 // AccountStats implements monitor.AccountSource.

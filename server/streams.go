@@ -23,12 +23,16 @@ type streams struct {
 	api     *api.API
 	config  monitor.JetStreamConfig
 	limits  monitor.JetStreamLimits
+
+	// mu is held while an account is given streams.
+	mu             sync.Mutex
+	known, refused map[string]bool // accounts by name: with streams, without
 }
 
 // startStreams opens what is stored and answers the API in every account.
 func (s *Server) startStreams() error {
 	js := &s.options().JetStream
-	st := &streams{config: monitor.JetStreamConfig{MaxMemory: js.MaxMemory, MaxStore: js.MaxStore, Domain: js.Domain,
+	st := &streams{known: map[string]bool{}, refused: map[string]bool{}, config: monitor.JetStreamConfig{MaxMemory: js.MaxMemory, MaxStore: js.MaxStore, Domain: js.Domain,
 		SyncInterval: js.SyncInterval, SyncAlways: js.SyncAlways, CompressOK: true, UniqueTag: js.UniqueTag, Strict: js.Strict},
 		limits: monitor.JetStreamLimits{MaxRequestBatch: js.Limits.MaxRequestBatch, MaxAckPending: js.Limits.MaxAckPending,
 			MaxHAAssets: js.Limits.MaxHAAssets, Duplicates: js.Limits.DuplicateWindow, DefaultMaxConsumers: js.Limits.DefaultMaxConsumers}}
@@ -68,9 +72,7 @@ func (s *Server) startStreams() error {
 	}
 	st.api = api.New(st.service)
 	s.logStreams(st)
-	s.mu.Lock()
-	s.streams = st
-	s.mu.Unlock()
+	s.js.Store(st)
 	return s.enableStreams()
 }
 
@@ -109,18 +111,42 @@ func (s *Server) enableStreams() error {
 	slices.SortFunc(all, func(a, b *account.Account) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, a := range all {
 		l := limits[a.Name()]
-		if l == nil || a == s.accounts.System() {
-			s.streams.api.Refuse(a.Name(), a.Index())
-			continue
+		if s.operators != nil {
+			l = nil
+			if v := s.operators.manager.Loaded(a.Name()); v != nil {
+				l = v.Settings.JetStream
+			}
 		}
-		acc, err := s.streams.service.EnableAccount(a.Name(), a.Index(), jsapi.AccountLimits{MaxMemory: l.MaxMemory, MaxStore: l.MaxStore,
-			MaxStreams: l.MaxStreams, MaxConsumers: l.MaxConsumers, MaxAckPending: l.MaxAckPending,
-			MemoryMaxStreamBytes: l.MemoryMaxStreamBytes, StoreMaxStreamBytes: l.StoreMaxStreamBytes, MaxBytesRequired: l.MaxBytesRequired})
-		if err != nil {
+		if err := s.enableAccountStreams(a, l); err != nil {
 			return err
 		}
-		s.streams.api.Attach(acc)
 	}
+	return nil
+}
+
+// enableAccountStreams gives streams to an account whose limits allow them. One that has them keeps them.
+func (s *Server) enableAccountStreams(a *account.Account, l *options.AccountJetStream) error {
+	st := s.js.Load()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.known[a.Name()] {
+		return nil
+	}
+	if l == nil || a == s.accounts.System() {
+		if !st.refused[a.Name()] {
+			st.refused[a.Name()] = true
+			st.api.Refuse(a.Name(), a.Index())
+		}
+		return nil
+	}
+	acc, err := st.service.EnableAccount(a.Name(), a.Index(), jsapi.AccountLimits{MaxMemory: l.MaxMemory, MaxStore: l.MaxStore,
+		MaxStreams: l.MaxStreams, MaxConsumers: l.MaxConsumers, MaxAckPending: l.MaxAckPending,
+		MemoryMaxStreamBytes: l.MemoryMaxStreamBytes, StoreMaxStreamBytes: l.StoreMaxStreamBytes, MaxBytesRequired: l.MaxBytesRequired})
+	if err != nil {
+		return err
+	}
+	st.known[a.Name()] = true
+	st.api.Attach(acc)
 	return nil
 }
 

@@ -12,16 +12,16 @@ import (
 
 // JetStreamHealth implements monitor.HealthSource.
 func (s source) JetStreamHealth() monitor.JetStreamHealth {
-	return monitor.JetStreamHealth{Configured: s.options().JetStream.Enabled, Enabled: s.streams != nil}
+	return monitor.JetStreamHealth{Configured: s.options().JetStream.Enabled, Enabled: s.js.Load() != nil}
 }
 
 // CheckAssets implements monitor.HealthSource.
 func (s source) CheckAssets(sel monitor.AssetSelector, f func(monitor.HealthProblem) bool) {
-	if s.streams == nil {
+	if s.js.Load() == nil {
 		return
 	}
 	if sel.Account != "" {
-		a := s.streams.service.Account(sel.Account)
+		a := s.js.Load().service.Account(sel.Account)
 		if a == nil {
 			f(monitor.AccountMissing(sel.Account))
 			return
@@ -40,7 +40,7 @@ func (s source) CheckAssets(sel monitor.AssetSelector, f func(monitor.HealthProb
 			}
 		}
 	}
-	for _, p := range s.streams.service.Health() {
+	for _, p := range s.js.Load().service.Health() {
 		if sel.Account != "" && p.Account != sel.Account || sel.Stream != "" && p.Stream != sel.Stream {
 			continue
 		}
@@ -52,12 +52,12 @@ func (s source) CheckAssets(sel monitor.AssetSelector, f func(monitor.HealthProb
 
 // JetStream implements monitor.JetStreamSource.
 func (s source) JetStream(raft bool) *monitor.JetStreamTotals {
-	if s.streams == nil {
+	if s.js.Load() == nil {
 		return nil
 	}
-	t := s.streams.service.Info()
-	limits := s.streams.limits
-	out := &monitor.JetStreamTotals{Stats: s.streams.stats(), Config: s.streams.config, Limits: &limits, Streams: t.Streams,
+	t := s.js.Load().service.Info()
+	limits := s.js.Load().limits
+	out := &monitor.JetStreamTotals{Stats: s.js.Load().stats(), Config: s.js.Load().config, Limits: &limits, Streams: t.Streams,
 		Consumers: t.Consumers, Messages: t.Messages, Bytes: t.Bytes}
 	if raft {
 		out.StreamsLeader, out.ConsumersLeader = t.Streams, t.Consumers
@@ -66,15 +66,15 @@ func (s source) JetStream(raft bool) *monitor.JetStreamTotals {
 }
 
 // IsMetaLeader implements monitor.JetStreamSource.
-func (s source) IsMetaLeader() bool { return s.streams != nil }
+func (s source) IsMetaLeader() bool { return s.js.Load() != nil }
 
 // JetStreamAccounts implements monitor.JetStreamSource.
 func (s source) JetStreamAccounts() []string {
-	if s.streams == nil {
+	if s.js.Load() == nil {
 		return nil
 	}
 	var names []string
-	for _, a := range s.streams.service.Accounts() {
+	for _, a := range s.js.Load().service.Accounts() {
 		names = append(names, a.Name())
 	}
 	return names
@@ -82,10 +82,10 @@ func (s source) JetStreamAccounts() []string {
 
 // JetStreamAccount implements monitor.JetStreamSource.
 func (s source) JetStreamAccount(name string, want monitor.JetStreamWant) *monitor.JSAccountDetail {
-	if s.streams == nil {
+	if s.js.Load() == nil {
 		return nil
 	}
-	a := s.streams.service.Account(name)
+	a := s.js.Load().service.Account(name)
 	if a == nil {
 		return nil
 	}

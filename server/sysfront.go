@@ -31,7 +31,7 @@ func (s *Server) OnReload(f func() error) { s.reread = f }
 func (h host) Identity() system.Identity {
 	o := h.options()
 	return system.Identity{Name: h.name, Host: o.Host, ID: h.id, Domain: o.JetStream.Domain, Version: ProtocolVersion,
-		Tags: o.Tags, Metadata: o.Metadata, FeatureFlags: featureFlags(o), JetStream: h.streams != nil}
+		Tags: o.Tags, Metadata: o.Metadata, FeatureFlags: featureFlags(o), JetStream: h.js.Load() != nil}
 }
 
 // Reload implements system.Host.

@@ -27,12 +27,12 @@ type wsParts struct {
 	tls  *tls.Config
 }
 
-func wsBuild(o *options.Options) (p wsParts, err error) {
+func wsBuild(o *options.Options, cfg auth.Config) (p wsParts, err error) {
 	w := &o.Websocket
 	if w.Port == 0 {
 		return p, nil
 	}
-	if p.auth, err = auth.New(authConfig(o).Override(&w.Authorization, w.NoAuthUser, w.TLS != nil && w.TLS.VerifyAndMap)); err != nil {
+	if p.auth, err = auth.New(cfg.Override(&w.Authorization, w.NoAuthUser, w.TLS != nil && w.TLS.VerifyAndMap)); err != nil {
 		return p, err
 	}
 	if w.TLS != nil {

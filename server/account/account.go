@@ -124,6 +124,19 @@ func (r *Registry) Update(o *options.Options) {
 	}
 }
 
+// Ensure returns the account of that name, made if it is not there, with the limits given from now on.
+func (r *Registry) Ensure(name string, limits options.AccountLimits) *Account {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.byName[name]
+	if a == nil {
+		a = &Account{name: name, index: router.NewIndex()}
+		r.byName[name] = a
+	}
+	a.limits.Store(&limits)
+	return a
+}
+
 // Global is the account of connections without one of their own.
 func (r *Registry) Global() *Account { return r.global }
 

@@ -49,6 +49,20 @@ type Identity struct {
 	Permissions *Permissions  // nil means everything is permitted
 	Expires     time.Time     // when the login ends; zero means never
 	Source      *options.User // the configured user; nil for a token, the single user, or nobody
+
+	// What a Delegate knows beyond that.
+	Limits    *Limits  // of this user; nil has none of its own
+	JWT       string   // to show in monitoring; empty if there is none or it is a secret
+	IssuerKey string   // public key of who signed the JWT
+	NameTag   string   // name of the account, to display
+	Tags      []string // of the user
+	Detail    any      // the Delegate's own
+}
+
+// Limits bound one connection of a user, beside those of the account and the server. options.Unlimited (-1) is no limit.
+type Limits struct {
+	MaxSubs    int32
+	MaxPayload int32 // bytes
 }
 
 func (u *user) allowsType(t ConnectionType) bool {

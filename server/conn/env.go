@@ -28,7 +28,9 @@ type Env struct {
 	TLS atomic.Pointer[TLS]
 	// Connected is told of each CONNECT that let a client in, Left of an account that a client has left for another one,
 	// Disconnected of each connection that has ended, which it is given. They must be set and must not block.
-	Connected    func(*Conn)
+	Connected func(*Conn)
+	// Joined is told of each login that was delegated, once the connection is a member of its account.
+	Joined       func(*Conn, *auth.Identity)
 	Left         func(*account.Account)
 	Disconnected func(*monitor.Conn)
 }

@@ -131,7 +131,13 @@ func (c *Conn) login(id *auth.Identity, req *auth.Request) error {
 	if acc == nil {
 		return &fatal{monitor.ReasonMissingAccount, "Failed Account Registration"}
 	}
-	return c.enterOr(acc, id)
+	if err := c.enterOr(acc, id); err != nil {
+		return err
+	}
+	if id.Detail != nil {
+		c.env.Joined(c, id)
+	}
+	return nil
 }
 
 func (c *Conn) enterOr(acc *account.Account, id *auth.Identity) error {
@@ -197,6 +203,9 @@ func (c *Conn) payloadLimit() int {
 		if l := int(c.acc.Limits().MaxPayload); l >= 0 && l < limit {
 			limit = l
 		}
+	}
+	if c.ident != nil && c.ident.Limits != nil && c.ident.Limits.MaxPayload >= 0 {
+		limit = min(limit, int(c.ident.Limits.MaxPayload))
 	}
 	return limit
 }

@@ -38,9 +38,15 @@ func (c *Conn) Recheck() {
 	case c.env.Accounts.Lookup(id.Account) != acc:
 		c.Close(monitor.ReasonAuthenticationViolation, "")
 	default:
-		c.setRights(id.Permissions)
-		c.dropForbidden(id.Permissions)
+		c.SetRights(id.Permissions)
 	}
+}
+
+// SetRights makes perms, nil for all rights, hold for the connection, and ends the subscriptions that they do not allow.
+// Senders see it after Invalidate of the account's index. Any goroutine but the connection's own may call it.
+func (c *Conn) SetRights(perms *auth.Permissions) {
+	c.setRights(perms)
+	c.dropForbidden(perms)
 }
 
 // setRights makes perms, nil for all rights, hold for the connection. Senders see it when they next build a route.

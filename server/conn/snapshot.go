@@ -34,6 +34,12 @@ func (c *Conn) Snapshot() monitor.Conn {
 		m.Account = acc.Name()
 	}
 	m.NameTag = m.Account
+	if id := info.ident; id != nil {
+		m.JWT, m.IssuerKey, m.Tags = id.JWT, id.IssuerKey, id.Tags
+		if id.NameTag != "" {
+			m.NameTag = id.NameTag
+		}
+	}
 	return m
 }
 
@@ -48,6 +54,13 @@ func (c *Conn) Account() *account.Account {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.acc
+}
+
+// Identity is who the client has logged in as; nil if it needed no login.
+func (c *Conn) Identity() *auth.Identity {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.info.ident
 }
 
 // Rights returns what the client may do, nil for everything, and when its login ends, zero for never.

@@ -44,7 +44,7 @@ func (h *handler) Subscribe(subj, queue, sid []byte) error {
 		c.mu.Unlock()
 		c.ok()
 		return nil
-	case limit > 0 && len(c.mu.subs)+len(c.mu.named) >= limit:
+	case limit >= 0 && len(c.mu.subs)+len(c.mu.named) >= limit:
 		c.mu.Unlock()
 		c.soft("maximum subscriptions exceeded")
 		return nil
@@ -91,11 +91,20 @@ func (c *Conn) deleteLocked(s *router.Sub) {
 	}
 }
 
-// subLimit is the number of subscriptions that the connection may have; 0 is unlimited.
+// subLimit is the number of subscriptions that the connection may have; negative is unlimited.
 func (c *Conn) subLimit() int {
-	limit := c.settings.MaxSubs
-	if l := int(c.acc.Limits().MaxSubs); l >= 0 && (limit <= 0 || l < limit) {
-		limit = l
+	limit := -1
+	if c.settings.MaxSubs > 0 {
+		limit = c.settings.MaxSubs
+	}
+	tighten := func(l int32) {
+		if l >= 0 && (limit < 0 || int(l) < limit) {
+			limit = int(l)
+		}
+	}
+	tighten(c.acc.Limits().MaxSubs)
+	if c.ident != nil && c.ident.Limits != nil {
+		tighten(c.ident.Limits.MaxSubs)
 	}
 	return limit
 }

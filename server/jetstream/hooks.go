@@ -34,8 +34,10 @@ type hooks struct {
 }
 
 // send publishes an advisory if anybody listens.
-func (h *hooks) send(subject string, make func() any) {
-	to := []byte(advisoryPrefix + subject)
+func (h *hooks) send(subject string, make func() any) { h.publish(advisoryPrefix+subject, make) }
+
+func (h *hooks) publish(subject string, make func() any) {
+	to := []byte(subject)
 	if !h.out.Interest(to, "") {
 		return
 	}
@@ -80,6 +82,63 @@ func (h *hooks) Naked(c *consumer.Consumer, seq, cseq uint64, deliveries int) {
 func (h *hooks) Terminated(c *consumer.Consumer, seq, cseq uint64, deliveries int, reason string) {
 	h.send("CONSUMER.MSG_TERMINATED."+c.Stream+"."+c.Name, func() any {
 		return h.delivery("terminated", c, seq, cseq, deliveries, reason)
+	})
+}
+
+// Sampled implements consumer.Events.
+func (h *hooks) Sampled(c *consumer.Consumer, seq, cseq uint64, deliveries int, took time.Duration) {
+	h.publish("$JS.EVENT.METRIC.CONSUMER.ACK."+c.Stream+"."+c.Name, func() any {
+		a := newAdvisory("", c.Stream)
+		a.Type = "io.nats.jetstream.metric.v1.consumer_ack"
+		return struct {
+			advisory
+			Consumer    string        `json:"consumer"`
+			ConsumerSeq uint64        `json:"consumer_seq"`
+			StreamSeq   uint64        `json:"stream_seq"`
+			AckTime     time.Duration `json:"ack_time"`
+			Deliveries  int           `json:"deliveries"`
+			Domain      string        `json:"domain,omitempty"`
+		}{a, c.Name, cseq, seq, took, deliveries, h.s.account.service.opts.Domain}
+	})
+}
+
+// pinning is an advisory about the pinned client of a consumer.
+type pinning struct {
+	advisory
+	Account  string `json:"account,omitempty"`
+	Consumer string `json:"consumer"`
+	Group    string `json:"group"`
+	PinnedID string `json:"pinned_id,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Domain   string `json:"domain,omitempty"`
+}
+
+// Pinned implements consumer.Events.
+func (h *hooks) Pinned(c *consumer.Consumer, group, id string) {
+	h.send("CONSUMER.PINNED."+c.Stream+"."+c.Name, func() any {
+		return pinning{newAdvisory("consumer_group_pinned", c.Stream), h.s.account.name, c.Name, group, id, "",
+			h.s.account.service.opts.Domain}
+	})
+}
+
+// Unpinned implements consumer.Events.
+func (h *hooks) Unpinned(c *consumer.Consumer, group, reason string) {
+	h.send("CONSUMER.UNPINNED."+c.Stream+"."+c.Name, func() any {
+		return pinning{newAdvisory("consumer_group_unpinned", c.Stream), h.s.account.name, c.Name, group, "", reason,
+			h.s.account.service.opts.Domain}
+	})
+}
+
+// Paused implements consumer.Events.
+func (h *hooks) Paused(c *consumer.Consumer, until time.Time, paused bool) {
+	h.send("CONSUMER.PAUSE."+c.Stream+"."+c.Name, func() any {
+		return struct {
+			advisory
+			Consumer   string    `json:"consumer"`
+			Paused     bool      `json:"paused"`
+			PauseUntil time.Time `json:"pause_until,omitzero"`
+			Domain     string    `json:"domain,omitempty"`
+		}{newAdvisory("consumer_pause", c.Stream), c.Name, paused, until, h.s.account.service.opts.Domain}
 	})
 }
 

@@ -208,21 +208,36 @@ type flows struct {
 func (r *flows) NewBatch() router.Batch { return r }
 
 // Add implements router.Batch.
-func (r *flows) Add(m *router.Message) { r.part.Flow(r.c, m.Subject) }
+func (r *flows) Add(m *router.Message) {
+	seq := uint64(0)
+	if value, ok := headerValue(m.Header, "Nats-Last-Stream"); ok {
+		seq, _ = strconv.ParseUint(string(value), 10, 64) // not a number: nothing is acknowledged
+	}
+	r.part.Flow(r.c, m.Subject, seq)
+}
 
 // Flush implements router.Batch.
 func (r *flows) Flush() {}
 
 // TooNew says whether a request's header demands an API level that this server does not have.
 func TooNew(header []byte) bool {
-	if len(header) == 0 {
+	value, ok := headerValue(header, jsapi.HeaderRequiredLevel)
+	if !ok {
 		return false
 	}
-	_, rest, found := bytes.Cut(header, []byte("\r\n"+jsapi.HeaderRequiredLevel+":"))
-	if !found {
-		return false
-	}
-	value, _, _ := bytes.Cut(rest, []byte("\r\n"))
-	n, err := strconv.Atoi(string(bytes.TrimSpace(value)))
+	n, err := strconv.Atoi(string(value))
 	return err != nil || n > jsapi.Level
+}
+
+// headerValue returns the value of a header, which is part of the block.
+func headerValue(header []byte, name string) (value []byte, ok bool) {
+	if len(header) == 0 {
+		return nil, false
+	}
+	_, rest, found := bytes.Cut(header, []byte("\r\n"+name+":"))
+	if !found {
+		return nil, false
+	}
+	value, _, _ = bytes.Cut(rest, []byte("\r\n"))
+	return bytes.TrimSpace(value), true
 }

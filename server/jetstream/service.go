@@ -87,6 +87,11 @@ func New(o Options) (*Service, error) {
 
 // EnableAccount gives an account streams, those found on disk first. index is where its messages are routed.
 func (s *Service) EnableAccount(name string, index *router.Index, limits jsapi.AccountLimits) (*Account, error) {
+	for _, bound := range []*int64{&limits.MemoryMaxStreamBytes, &limits.StoreMaxStreamBytes} {
+		if *bound <= 0 {
+			*bound = -1 // shown so
+		}
+	}
 	a := &Account{service: s, name: name, index: index, limits: limits, streams: map[string]*Stream{}}
 	a.dir = s.accountDir(name)
 	s.mu.Lock()
@@ -126,6 +131,17 @@ func (s *Service) Accounts() []*Account {
 
 // Options returns what the service was made with.
 func (s *Service) Options() Options { return s.opts }
+
+// EndRequests tells open pull requests that the server is going. It is called while clients are still connected.
+func (s *Service) EndRequests() {
+	var wg sync.WaitGroup
+	for _, a := range s.Accounts() {
+		for _, st := range a.all() {
+			wg.Go(st.part.EndRequests)
+		}
+	}
+	wg.Wait()
+}
 
 // Close closes all streams; what was acknowledged is on disk.
 func (s *Service) Close() {

@@ -3,7 +3,6 @@ package jsapi
 import (
 	"encoding/json"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +19,8 @@ type client struct {
 	index  *router.Index
 	sender *router.Sender
 	n      int
+	// patience is how long exchange waits for an answer.
+	patience time.Duration
 }
 
 // OriginInfo implements router.Origin.
@@ -39,7 +40,6 @@ type msg struct {
 
 // inbox collects what arrives on a subject.
 type inbox struct {
-	mu   sync.Mutex
 	c    chan msg
 	sub  *router.Sub
 	name string
@@ -72,16 +72,6 @@ func (b *inbox) next(t *testing.T) msg {
 	case <-time.After(10 * time.Second):
 		t.Fatalf("nothing on %s", b.name)
 		panic("unreachable")
-	}
-}
-
-// none checks that nothing arrives for a moment.
-func (b *inbox) none(t *testing.T) {
-	t.Helper()
-	select {
-	case m := <-b.c:
-		t.Fatalf("unexpected on %s: %+v", b.name, m)
-	case <-time.After(30 * time.Millisecond):
 	}
 }
 

@@ -12,23 +12,22 @@ import (
 // consumer, as the action in the body says. The name is in the subject or, in the first form, in the body or made up.
 // Errors: those of names and filters in the subject, of the configuration, 10059, 10148, 10149, 10026.
 func consumerCreate() *endpoint {
-	e := &endpoint{words: "CONSUMER.CREATE", min: 1, max: anyArgs, kind: "consumer_create_response"}
+	e := &endpoint{words: "CONSUMER.CREATE", min: 1, max: anyArgs, kind: "consumer_create_response", first: (*request).decodeCreate}
 	e.serve = func(r *request) (any, *jsapi.Error) { return r.createConsumer(false) }
 	return e
 }
 
 // consumerDurable answers CONSUMER.DURABLE.CREATE.S.C, the older form for durable consumers.
 func consumerDurable() *endpoint {
-	e := &endpoint{words: "CONSUMER.DURABLE.CREATE", min: 2, max: 2, kind: "consumer_create_response"}
+	e := &endpoint{words: "CONSUMER.DURABLE.CREATE", min: 2, max: 2, kind: "consumer_create_response", first: (*request).decodeCreate}
 	e.serve = func(r *request) (any, *jsapi.Error) { return r.createConsumer(true) }
 	return e
 }
 
+func (r *request) decodeCreate() *jsapi.Error { return r.decode(&r.create) }
+
 func (r *request) createConsumer(durable bool) (any, *jsapi.Error) {
-	var req jsapi.CreateConsumerRequest
-	if err := r.decode(&req); err != nil {
-		return nil, err
-	}
+	req := &r.create
 	cfg := &req.Config
 	if req.Stream != r.args[0] {
 		return nil, jsapi.Err(jsapi.ErrStreamMismatch)
@@ -51,8 +50,9 @@ func (r *request) createConsumer(durable bool) (any, *jsapi.Error) {
 	if legacy {
 		name = randomName()
 	}
+	r.after = func() { s.Partition().Begin(name) }
 	info, err := s.Partition().CreateConsumer(stream.ConsumerRequest{Name: name, Config: *cfg, Action: req.Action,
-		Pedantic: req.Pedantic, MaxConsumers: r.caller.account.Limits().MaxConsumers})
+		Pedantic: req.Pedantic, Held: true, MaxConsumers: r.caller.account.Limits().MaxConsumers})
 	if err != nil {
 		return nil, err
 	}

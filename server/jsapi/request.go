@@ -22,6 +22,8 @@ type request struct {
 	header   []byte
 	body     []byte
 	origin   *router.OriginInfo // nil if the server itself asks
+	after    func()             // what is done once the answer was sent; nil for nothing
+	create   jsapi.CreateConsumerRequest
 }
 
 // endpoint is one kind of request.
@@ -31,7 +33,9 @@ type endpoint struct {
 	info     bool   // it only reads
 	kind     string // type of the response, without prefix
 	quiet    bool   // a success is not counted
-	serve    func(r *request) (response any, err *jsapi.Error)
+	// first reads the body before the checks that all requests have in common; nil for most.
+	first func(r *request) *jsapi.Error
+	serve func(r *request) (response any, err *jsapi.Error)
 	// fail makes the response to a refused request: with the fields that are present even then.
 	fail func(h jsapi.Header) any
 }
@@ -85,6 +89,9 @@ func (r *request) serve() {
 		r.audit(s, body)
 	}
 	s.Flush()
+	if r.after != nil {
+		r.after()
+	}
 }
 
 // errSilent is the error of a request that gets no answer.
@@ -92,6 +99,11 @@ var errSilent = &jsapi.Error{}
 
 // answer does what is asked, after the checks that all requests have in common.
 func (r *request) answer() (any, *jsapi.Error) {
+	if first := r.endpoint.first; first != nil {
+		if err := first(r); err != nil {
+			return nil, err
+		}
+	}
 	if jetstream.TooNew(r.header) {
 		return nil, jsapi.Err(jsapi.ErrRequiredApiLevel)
 	}

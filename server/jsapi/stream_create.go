@@ -73,7 +73,6 @@ func (r *request) streamInfo(s *jetstream.Stream) (*jsapi.StreamInfo, *jsapi.Err
 	if err != nil {
 		return nil, err
 	}
-	info.State.NumSubjects = 0
 	r.decorate(&info.Config)
 	return info, nil
 }

@@ -42,48 +42,6 @@ func streamRestore() *endpoint {
 	return e
 }
 
-// consumerReset answers CONSUMER.RESET.S.C with an error; an unknown consumer gets no answer at all.
-func consumerReset() *endpoint {
-	e := &endpoint{words: "CONSUMER.RESET", min: 2, max: 2, kind: "consumer_reset_response"}
-	e.serve = func(r *request) (any, *jsapi.Error) {
-		s, err := r.stream()
-		if err != nil {
-			return nil, errSilent
-		}
-		if _, err := s.Partition().ConsumerInfo(r.args[1]); err != nil {
-			return nil, errSilent
-		}
-		return nil, unsupported("consumer reset")
-	}
-	return e
-}
-
-// consumerUnpin answers CONSUMER.UNPIN.S.C: as no consumer has priority groups, the one named is always unknown.
-// Errors: 10025 without a group, 10162, 10059, 10014, 10160.
-func consumerUnpin() *endpoint {
-	e := &endpoint{words: "CONSUMER.UNPIN", min: 2, max: 2, kind: "consumer_unpin_response"}
-	e.serve = func(r *request) (any, *jsapi.Error) {
-		var req struct {
-			Group string `json:"group"`
-		}
-		if err := jsapi.Decode(r.body, &req, false); err != nil {
-			return nil, err
-		}
-		if req.Group == "" {
-			return nil, jsapi.Err(jsapi.ErrInvalidJSON, "err", "consumer group not specified")
-		}
-		s, err := r.stream()
-		if err != nil {
-			return nil, err
-		}
-		if _, err := s.Partition().ConsumerInfo(r.args[1]); err != nil {
-			return nil, err
-		}
-		return nil, jsapi.Err(jsapi.ErrConsumerInvalidPriorityGroup)
-	}
-	return e
-}
-
 // clusterOnly answers the requests that make sense in a cluster only.
 func clusterOnly() []*endpoint {
 	var list []*endpoint

@@ -46,6 +46,9 @@ type ServerInfo struct {
 	Time         time.Time         `json:"time"`
 }
 
+// ServerInfo returns the head of an answer that is made elsewhere.
+func (s *Service) ServerInfo() *ServerInfo { return s.about() }
+
 // about returns the head of one answer or event, which takes the next number.
 func (s *Service) about() *ServerInfo {
 	i := s.host.Identity()

@@ -34,13 +34,13 @@ type Config struct {
 	Pinned         []string // only these accounts, and the system account, may log in; empty allows all
 	Sentinel       string   // user JWT of clients that present none; empty refuses them
 	TrustedProxies []string // public nkeys of proxies that may vouch for connections
-	Resolver       Resolver // given: Close closes it
-	// OnChange is told of each change of an account, one at a time per account, before anybody logs into the
-	// new version. It may call Account for other accounts unless the change is an end. It must not wait for a
-	// login, an update, a reload or Close.
+	Resolver       Resolver // required; given: Close closes it, as does an error of New
+	// OnChange is told of each change of an account, one at a time per account; nil tells nobody. Nobody logs
+	// into an account that was not in force before it has returned. It may call Account for other accounts
+	// unless the change is an end. It must not wait for a login, an update, a reload or Close.
 	OnChange func(Change)
-	Log      Logger
-	// ServerInfo returns the JSON object that describes the server in replies.
+	Log      Logger // required
+	// ServerInfo returns the JSON object that describes the server in replies; required.
 	ServerInfo func() json.RawMessage
 }
 
@@ -63,8 +63,8 @@ func ConfigOf(o *options.Options) Config {
 // Change is a change of an account.
 type Change struct {
 	Account *Account // in force now; with Ended, what was in force last
-	Before  *Account // nil when the account is loaded for the first time
-	Ended   bool     // the account has expired or was deleted: nobody may stay logged in
+	Before  *Account // what was in force last; nil when the account is loaded for the first time
+	Ended   bool     // the account has expired or is gone: nobody may stay logged in
 }
 
 // settings are the parts of Config that a reload replaces, made ready. They never change.
@@ -108,6 +108,7 @@ func New(cfg Config) (*Manager, error) {
 	m.mu.loads = make(map[string]*load)
 	s, err := settingsOf(cfg)
 	if err != nil {
+		cfg.Resolver.Close()
 		return nil, err
 	}
 	m.settings.Store(s)
@@ -201,8 +202,8 @@ func (m *Manager) Account(key string) (*Account, error) {
 
 // Reload takes over what may change in a running server: the resolver with what is preloaded, the default sentinel, pinned
 // accounts and proxies. Without a Resolver in cfg the one in use stays. Accounts that were loaded are looked for again,
-// with a URL resolver when somebody logs in next; those that are not there, or not valid, end. The errors are those of
-// New; then nothing has changed.
+// with a URL resolver when somebody logs in next; those that are not there, or not valid, end. With an error nothing has
+// changed, and the Resolver is the caller's again.
 func (m *Manager) Reload(cfg Config) error {
 	old := m.settings.Load()
 	if cfg.Resolver == nil {
@@ -234,5 +235,8 @@ func (m *Manager) Authenticate(req *auth.Request, _ func() (*auth.Identity, erro
 	if err != nil {
 		return nil, err
 	}
-	return &u.Identity, nil
+	id := u.Identity
+	id.Limits = &auth.Limits{MaxSubs: u.Limits.MaxSubs, MaxPayload: u.Limits.MaxPayload}
+	id.JWT, id.IssuerKey, id.NameTag, id.Tags, id.Detail = u.ShownJWT(), u.Issuer, u.NameTag, u.Tags, u
+	return &id, nil
 }

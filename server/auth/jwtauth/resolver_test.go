@@ -429,3 +429,62 @@ func TestPushDuringALookup(t *testing.T) {
 		m.Close()
 	}
 }
+
+// A lookup that began before a reload counts for nothing.
+func TestReloadDuringALookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		m, slow, rec := w.slow(time.Hour)
+		p := w.user(w.acc, nil)
+		done := make(chan *User)
+		go func() { done <- mustLogin(t, m, p) }()
+		synctest.Wait()
+		newer := w.account(func(c *jwt.AccountClaims) { c.Limits.Conn = 6 })
+		cfg, _ := w.config(nil)
+		cfg.Resolver = &memory{timeout: time.Second, tokens: map[string]string{pub(w.acc): newer}}
+		if err := m.Reload(cfg); err != nil {
+			t.Fatal(err)
+		}
+		close(slow.gate)
+		<-done
+		if a := m.Loaded(pub(w.acc)); a == nil || a.JWT != newer || len(rec.take()) != 2 {
+			t.Errorf("in force: %+v", a)
+		}
+		m.Close()
+	})
+}
+
+// An account that is renewed while a login looks for what comes after the version that has just expired stays.
+func TestRenewalDuringALookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		short := w.account(func(c *jwt.AccountClaims) { c.Expires = time.Now().Add(time.Minute).Unix() })
+		w.tokens[pub(w.acc)] = short
+		m, slow, rec := w.slow(time.Hour)
+		close(slow.gate)
+		p := w.user(w.acc, nil)
+		mustLogin(t, m, p)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		slow.gate = make(chan struct{})
+		done := make(chan error)
+		go func() {
+			_, err := m.Login(p.request())
+			done <- err
+		}()
+		synctest.Wait()
+		renewed := w.account(nil)
+		if out, err := m.Update(renewed); out != Updated || err != nil {
+			t.Fatal(out, err)
+		}
+		close(slow.gate)
+		if err := <-done; err == nil {
+			t.Error("the lookup has found an expired JWT, and the login is let in")
+		}
+		if a := m.Loaded(pub(w.acc)); a == nil || a.JWT != renewed {
+			t.Errorf("in force: %+v, changes %+v", a, rec.take())
+		}
+		mustLogin(t, m, p)
+		m.Close()
+	})
+}

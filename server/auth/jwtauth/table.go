@@ -20,6 +20,7 @@ type entry struct {
 	// The rest is guarded by Manager.mu.
 	account *Account
 	ended   bool // account is no longer in force
+	lost    bool // as it was deleted, or is not among those of the configuration any more
 	stale   bool // the resolver is to be asked again before the next login
 	expiry  *time.Timer
 }
@@ -44,16 +45,26 @@ func (m *Manager) find(key string, again bool) (*Account, error) {
 		<-l.done
 		return l.account, l.err
 	}
-	if e := m.mu.entries[key]; e != nil && !e.ended && !e.stale && !again && !e.account.Expired(time.Now()) {
+	e := m.mu.entries[key]
+	if e != nil && !e.ended && !e.stale && !again && !e.account.Expired(time.Now()) {
 		m.mu.Unlock()
 		return e.account, nil
+	}
+	var before *Account
+	if e != nil {
+		before = e.account
 	}
 	l := &load{done: make(chan struct{})}
 	m.mu.loads[key] = l
 	m.mu.Unlock()
 
-	l.account, l.err = m.load(key)
-	m.endLost(key, l.err)
+	for asked := Resolver(nil); asked != m.settings.Load().resolver; { // once more if a reload has changed it meanwhile
+		asked = m.settings.Load().resolver
+		l.account, l.err = m.load(asked, key)
+	}
+	if before != nil && gone(l.err) {
+		m.end(e, before, errors.Is(l.err, ErrNoAccount))
+	}
 	m.mu.Lock()
 	delete(m.mu.loads, key)
 	m.mu.Unlock()
@@ -61,9 +72,14 @@ func (m *Manager) find(key string, again bool) (*Account, error) {
 	return l.account, l.err
 }
 
+// gone reports whether an error says that an account is not there, or no longer valid. A resolver that does not answer
+// does not say so.
+func gone(err error) bool {
+	return errors.Is(err, ErrNoAccount) || errors.Is(err, ErrInvalidAccount) || errors.Is(err, ErrSigningKey)
+}
+
 // load asks the resolver for an account and puts what it finds in force.
-func (m *Manager) load(key string) (*Account, error) {
-	r := m.settings.Load().resolver
+func (m *Manager) load(r Resolver, key string) (*Account, error) {
 	token, err := m.fetch(r, key)
 	if err != nil {
 		m.cfg.Log.Warnf("Account fetch failed: %v", err)
@@ -95,6 +111,7 @@ func (m *Manager) settle(key string, a *Account) (*Account, error) {
 		token, err := d.Load(key)
 		switch {
 		case errors.Is(err, ErrNoAccount) && d.kind == options.ResolverFull:
+			m.end(m.entry(key), a, true)
 			return nil, err
 		case err != nil || token == a.JWT:
 			return a, nil
@@ -154,17 +171,30 @@ func (m *Manager) put(key, token string) (*Account, error) {
 	return m.apply(a)
 }
 
+// entry returns the entry of an account, a new one if there is none.
+func (m *Manager) entry(key string) *entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.mu.entries[key]
+	if e == nil {
+		e = &entry{ended: true, lost: true}
+		m.mu.entries[key] = e
+	}
+	return e
+}
+
+// known reports whether pushes are of concern to an account: it is in force, or has only expired.
+func (m *Manager) known(key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.mu.entries[key]
+	return e != nil && !e.lost
+}
+
 // apply puts a version in force and tells the server. It returns what is in force, which for an equal version is the
 // one before.
 func (m *Manager) apply(a *Account) (*Account, error) {
-	m.mu.Lock()
-	e := m.mu.entries[a.Key]
-	if e == nil {
-		e = &entry{ended: true}
-		m.mu.entries[a.Key] = e
-	}
-	m.mu.Unlock()
-
+	e := m.entry(a.Key)
 	e.apply.Lock()
 	defer e.apply.Unlock()
 	m.mu.Lock()
@@ -172,7 +202,7 @@ func (m *Manager) apply(a *Account) (*Account, error) {
 		m.mu.Unlock()
 		return nil, ErrClosed
 	}
-	e.stale = false
+	e.stale, e.lost = false, false
 	before := e.account
 	if before != nil && !e.ended && before.JWT == a.JWT {
 		m.mu.Unlock()
@@ -201,15 +231,21 @@ func (m *Manager) expire(e *entry, a *Account) {
 	m.timers.Add(1)
 	m.mu.Unlock()
 	defer m.timers.Done()
-	m.end(e, a)
+	m.end(e, a, false)
 }
 
-// end takes a version, or with nil whatever there is, out of force and tells the server.
-func (m *Manager) end(e *entry, a *Account) {
+// end takes a version, or with nil whatever there is, out of force and tells the server. lost says that the account is
+// gone, not only expired.
+func (m *Manager) end(e *entry, a *Account, lost bool) {
 	e.apply.Lock()
 	defer e.apply.Unlock()
 	m.mu.Lock()
-	if e.ended || a != nil && e.account != a {
+	if a != nil && e.account != a {
+		m.mu.Unlock()
+		return
+	}
+	e.lost = e.lost || lost
+	if e.ended {
 		m.mu.Unlock()
 		return
 	}
@@ -221,20 +257,6 @@ func (m *Manager) end(e *entry, a *Account) {
 	}
 	m.mu.Unlock()
 	m.tell(Change{Account: a, Before: a, Ended: true})
-}
-
-// endLost ends an account that was looked for again if err says that it is gone, or no longer valid. A resolver that
-// does not answer ends nothing.
-func (m *Manager) endLost(key string, err error) {
-	if !errors.Is(err, ErrNoAccount) && !errors.Is(err, ErrInvalidAccount) && !errors.Is(err, ErrSigningKey) {
-		return
-	}
-	m.mu.Lock()
-	e := m.mu.entries[key]
-	m.mu.Unlock()
-	if e != nil {
-		m.end(e, nil)
-	}
 }
 
 func (m *Manager) tell(c Change) {

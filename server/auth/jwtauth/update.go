@@ -26,7 +26,7 @@ func (m *Manager) directory() *dirResolver {
 	return d
 }
 
-// Update takes an account JWT that was pushed. It is stored, even if it has expired, and put in force if the account is
+// Update takes an account JWT that was pushed. It is stored, even if it has expired, and put in force if the account was
 // loaded and the JWT is valid now; if it is not, what is in force stays. An older JWT than the one there is replaces it.
 //
 // The error is ErrSigningKey, ErrInvalidAccount, ErrStoreFull, one of the JWT or of the file system.
@@ -43,8 +43,7 @@ func (m *Manager) update(token string, c *jwt.AccountClaims) (Outcome, error) {
 	m.updates.Lock()
 	defer m.updates.Unlock()
 	d := m.directory()
-	loaded := m.Loaded(c.Subject) != nil
-	if !loaded && (d == nil || d.kind == options.ResolverCache && !d.Has(c.Subject)) {
+	if !m.known(c.Subject) && (d == nil || d.kind == options.ResolverCache && !d.Has(c.Subject)) {
 		return Skipped, nil
 	}
 	if d == nil {
@@ -64,9 +63,9 @@ func (m *Manager) update(token string, c *jwt.AccountClaims) (Outcome, error) {
 	return Updated, nil
 }
 
-// refresh puts a stored JWT in force if its account is loaded. One that is just being loaded gets it from there.
+// refresh puts a stored JWT in force if its account was loaded. One that is just being loaded gets it from there.
 func (m *Manager) refresh(account, token string) {
-	if m.Loaded(account) == nil {
+	if !m.known(account) {
 		return
 	}
 	if _, err := m.put(account, token); err != nil {
@@ -95,12 +94,7 @@ func (m *Manager) Delete(accounts []string) (int, error) {
 		if err := d.Directory.Delete(a); err != nil {
 			return 0, err
 		}
-		m.mu.Lock()
-		e := m.mu.entries[a]
-		m.mu.Unlock()
-		if e != nil {
-			m.end(e, nil)
-		}
+		m.end(m.entry(a), nil, true)
 	}
 	return len(accounts), nil
 }

@@ -199,7 +199,7 @@ func TestAccountExpires(t *testing.T) {
 			t.Fatalf("too early: %+v", c)
 		}
 		mustLogin(t, m, p)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		c := rec.take()
 		if len(c) != 1 || !c[0].Ended {
@@ -456,4 +456,40 @@ func TestReload(t *testing.T) {
 	if err := m.Reload(cfg); err == nil {
 		t.Error("a proxy key that is none")
 	}
+}
+
+// An account of the configuration that has expired can be renewed by a push; one that was taken out of it cannot be
+// brought back by one.
+func TestPushOfWhatIsNotInForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.tokens[pub(w.acc)] = w.account(func(c *jwt.AccountClaims) { c.Expires = time.Now().Add(time.Minute).Unix() })
+		m, rec := w.start()
+		p := w.user(w.acc, nil)
+		mustLogin(t, m, p)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		rec.take()
+		renewed := w.account(func(c *jwt.AccountClaims) { c.Expires = time.Now().Add(time.Hour).Unix() })
+		if out, err := m.Update(renewed); out != Updated || err != nil {
+			t.Fatal(out, err)
+		}
+		if c := rec.take(); len(c) != 1 || c[0].Ended || c[0].Account.JWT != renewed {
+			t.Errorf("changes %+v", c)
+		}
+		mustLogin(t, m, p)
+
+		delete(w.tokens, pub(w.acc))
+		cfg, _ := w.config(nil)
+		if err := m.Reload(cfg); err != nil {
+			t.Fatal(err)
+		}
+		if c := rec.take(); len(c) != 1 || !c[0].Ended {
+			t.Errorf("changes %+v", c)
+		}
+		if out, err := m.Update(renewed); out != Skipped || err != nil || m.Loaded(pub(w.acc)) != nil {
+			t.Error(out, err)
+		}
+		m.Close()
+	})
 }
