@@ -20,8 +20,13 @@ func (o *output) Deliver(to []byte, m *consumer.Message) int {
 	return o.sender.SendTo(to, &o.msg)
 }
 
-// Interest implements consumer.Output. Members of queue groups are not told from plain subscriptions.
-func (o *output) Interest(subject []byte, group string) bool { return o.index.HasInterest(subject) }
+// Interest implements consumer.Output.
+func (o *output) Interest(subject []byte, group string) bool {
+	if group != "" {
+		return o.index.HasQueue(subject, group)
+	}
+	return o.index.HasInterest(subject)
+}
 
 // Flush implements stream.Output.
 func (o *output) Flush() { o.sender.Flush() }

@@ -350,6 +350,13 @@ func (x *Index) HasInterest(subject []byte) bool {
 	return len(m.plain)+len(m.queues) > 0
 }
 
+// HasQueue reports whether a member of the queue group matches the literal subject.
+func (x *Index) HasQueue(subject []byte, queue string) bool {
+	var m matches
+	x.find(subject, hashOf(subject), &m)
+	return slices.ContainsFunc(m.queues, func(q queueList) bool { return q.name == queue })
+}
+
 // SubscribedBy returns a plain subscription of dst that matches the literal subject, or nil.
 func (x *Index) SubscribedBy(dst *Dest, subject []byte) *Sub {
 	var m matches

@@ -144,6 +144,21 @@ func TestQueueGroupGetsEachMessageOnce(t *testing.T) {
 	}
 }
 
+func TestInterestOfQueueGroups(t *testing.T) {
+	x := NewIndex()
+	c := newClient(x)
+	c.sub("a.*", "q", "1")
+	c.sub("b", "", "2")
+	for _, tt := range []struct {
+		subj, queue string
+		any, group  bool
+	}{{"a.x", "q", true, true}, {"a.x", "r", true, false}, {"b", "q", true, false}, {"c", "q", false, false}} {
+		if any, group := x.HasInterest([]byte(tt.subj)), x.HasQueue([]byte(tt.subj), tt.queue); any != tt.any || group != tt.group {
+			t.Errorf("%s, group %s: interest %v, of the group %v", tt.subj, tt.queue, any, group)
+		}
+	}
+}
+
 func TestQueueSkipsMembersThatCannotTake(t *testing.T) {
 	x := NewIndex()
 	gone, own, denied, ok := newClient(x), newClient(x), newClient(x), newClient(x)
