@@ -13,7 +13,9 @@ import (
 )
 
 // ErrListen is returned by Start when the client port cannot be had.
-var ErrListen = errors.New("Error listening on port") //nolint:staticcheck // the text operators know
+//
+//lint:ignore ST1005 the text that operators know
+var ErrListen = errors.New("Error listening on port")
 
 var errStopping = errors.New("server is shutting down")
 

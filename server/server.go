@@ -155,7 +155,8 @@ func (s *Server) Start() (err error) {
 	}
 	if s.options().JetStream.Enabled {
 		if err := s.startStreams(); err != nil {
-			return fmt.Errorf("Can't start JetStream: %w", err) //nolint:staticcheck // the text operators know
+			//lint:ignore ST1005 the text that operators know
+			return fmt.Errorf("Can't start JetStream: %w", err)
 		}
 	}
 	s.startSystem()

@@ -47,7 +47,6 @@ type outbound struct {
 	room    chan struct{} // closed when senders may go on; nil if none waits
 	msgs    uint64
 	bytes   uint64
-	stalls  int64
 }
 
 // item is a piece of queue. The block, if any, is released after it is written.
