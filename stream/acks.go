@@ -46,6 +46,13 @@ func (w *ackWriter) answer(out Output, b *PubBatch) {
 		if len(b.results) > 0 {
 			r = b.results[i]
 		}
+		if r.custom {
+			for _, body := range r.bodies {
+				w.msg = consumer.Message{Subject: to, Payload: body}
+				out.Deliver(to, &w.msg)
+			}
+			continue
+		}
 		w.msg = consumer.Message{Subject: to, Payload: w.encode(&r)}
 		out.Deliver(to, &w.msg)
 	}
@@ -64,6 +71,13 @@ func (w *ackWriter) encode(r *result) []byte {
 	b = strconv.AppendUint(b, r.seq, 10)
 	if r.duplicate {
 		b = append(b, `,"duplicate": true`...)
+	}
+	if r.total != nil {
+		b = append(r.total.Append(append(b, `,"val":"`...), 10), '"')
+	}
+	if r.batch != "" {
+		b = append(append(append(b, `,"batch":`...), quote(r.batch)...), `,"count":`...)
+		b = strconv.AppendUint(b, r.count, 10)
 	}
 	w.buf = append(b, '}')
 	return w.buf
@@ -116,6 +130,7 @@ func (p *Partition) abortFlights() {
 		if f.cmd != nil {
 			f.cmd.finish(err)
 		}
+		f.done(err)
 		p.flights.pop()
 	}
 }

@@ -22,6 +22,7 @@ func (p *Partition) apply(f *flight) {
 		p.sendEmpty(f.confirms[from:to])
 		from = to
 	}
+	f.done(nil)
 	if f.consumers != nil {
 		p.checkpoint(f.index, f.consumers)
 	}
@@ -34,7 +35,7 @@ func (p *Partition) applyPubs(f *flight) {
 	for _, b := range f.pubs {
 		hashes := b.hashes
 		for _, part := range b.parts {
-			n := p.applyRecords(part, seq, hashes)
+			n := p.applyRecords(part, seq, f.head.Time, hashes)
 			seq += uint64(n)
 			hashes = hashes[n:]
 		}
@@ -42,10 +43,14 @@ func (p *Partition) applyPubs(f *flight) {
 		p.flying.msgs -= int64(b.stored)
 		p.flying.bytes -= b.flying
 	}
+	if p.flying.msgs == 0 {
+		clear(p.totals)
+	}
 	p.finishMessages(f.head.Time)
-	if p.sched.expire == never {
+	if p.sched.expire == never || p.nextTTL() < p.sched.expire {
 		p.armExpire()
 	}
+	p.sched.fire = p.nextFire()
 	p.answerPubs(f)
 	p.wakeMembers()
 }
@@ -56,14 +61,16 @@ func (p *Partition) answerPubs(f *flight) {
 		if !p.cfg.NoAck {
 			p.ack.answer(p.out, b)
 		}
-		p.box.release(b.Size())
+		if !b.internal {
+			p.box.release(b.Size())
+		}
 		p.free(b)
 	}
 }
 
 // applyRecords takes the messages of a body into the state, from sequence seq on, and returns how many there were.
-// hashes are those of their subjects. The log has checked the body.
-func (s *state) applyRecords(body []byte, seq uint64, hashes []uint64) (n int) {
+// time is that of the batch; hashes are those of their subjects. The log has checked the body.
+func (s *state) applyRecords(body []byte, seq uint64, time int64, hashes []uint64) (n int) {
 	var r segment.Record
 	for len(body) > 0 {
 		size, err := segment.ReadRecord(body, &r)
@@ -71,15 +78,15 @@ func (s *state) applyRecords(body []byte, seq uint64, hashes []uint64) (n int) {
 			break
 		}
 		body = body[size:]
-		s.applyRecord(&r, seq, hashes[n])
+		s.applyRecord(&r, seq, time+r.TimeDelta, hashes[n])
 		seq++
 		n++
 	}
 	return n
 }
 
-// applyRecord takes one message into the state. Sequences left out before it are holes.
-func (s *state) applyRecord(r *segment.Record, seq, hash uint64) {
+// applyRecord takes one message of the given time into the state. Sequences left out before it are holes.
+func (s *state) applyRecord(r *segment.Record, seq uint64, time int64, hash uint64) {
 	if seq != s.last+1 {
 		s.hole(seq)
 	}
@@ -94,13 +101,27 @@ func (s *state) applyRecord(r *segment.Record, seq, hash uint64) {
 		prev.seq = s.lastOf(i)
 		prev.bytes = s.subjects.entries[i].bytes
 	}
+	before := uint64(0)
+	resend := s.p.live && s.p.republisher != nil
+	if resend && i >= 0 {
+		before = s.lastOf(i)
+	}
 	i = s.subjects.touch(i, hash, r.Subject, seq, uint32(bytes))
 	s.watch.stored(s, i, seq)
+	if r.Attrs&attrTTL != 0 && s.cfg.AllowMsgTTL {
+		s.noteTTL(r, seq, time)
+	}
+	if s.cfg.AllowMsgSchedules {
+		s.noteTimers(r, seq, time)
+	}
 	if limit := s.cfg.MaxMsgsPerSubject; limit > 0 && s.subjects.entries[i].count > uint64(limit) {
 		s.trimSubject(i, uint64(limit), prev)
 	}
 	if r.Attrs&(attrRollupSub|attrRollupAll) != 0 && s.cfg.AllowRollup {
-		s.rollup(r, seq)
+		s.rollup(r, seq, i)
+	}
+	if resend {
+		s.p.republish(r, seq, before, time)
 	}
 }
 
@@ -153,13 +174,32 @@ func (s *state) enforce() {
 	}
 }
 
-// rollup removes the messages that one with Nats-Rollup replaces.
-func (s *state) rollup(r *segment.Record, seq uint64) {
+// rollup removes the messages that one with Nats-Rollup replaces; i is the entry of its subject.
+func (s *state) rollup(r *segment.Record, seq uint64, i int) {
 	if r.Attrs&attrRollupAll != 0 {
 		s.removeBelow(seq)
 		return
 	}
-	s.purgeSubjects(string(r.Subject), true, seq, 0)
+	e := &s.subjects.entries[i]
+	if e.count <= 1 {
+		return
+	}
+	left := e.count - 1
+	list := make([]doomed, 0, left)
+	if s.subjects.lists != nil {
+		for _, old := range s.subjects.lists[i][:left] {
+			list = append(list, doomed{old.seq, uint64(old.bytes), string(r.Subject)})
+		}
+	} else {
+		s.scan(e.first, seq-1, func(at uint64, _ int64, old *segment.Record) bool {
+			if string(old.Subject) == string(r.Subject) {
+				list = append(list, doomed{at, s.size(old), string(r.Subject)})
+				left--
+			}
+			return left > 0
+		})
+	}
+	s.removeAll(list, "")
 }
 
 // remove takes one message out; i is the entry of its subject. With a reason, consumers that wait for its
@@ -188,8 +228,10 @@ func (s *state) unlink(seq uint64, reason string) {
 	if s.msgs > 0 {
 		s.first = s.deleted.next(seq + 1)
 		s.deleted.dropBelow(old, s.first)
+		s.ttl.pinned.dropBelow(old, s.first)
 	} else {
 		s.deleted.clear()
+		s.ttl.pinned.clear()
 	}
 }
 

@@ -1,10 +1,13 @@
 package stream
 
 import (
+	"bytes"
 	"hash/maphash"
+	"math/big"
 	"sync"
 
 	"godwit/protocol/jsapi"
+	"godwit/protocol/subject"
 	"godwit/stream/segment"
 )
 
@@ -13,6 +16,9 @@ const (
 	attrMsgID     = 1 << iota // it carries a message id
 	attrRollupSub             // it replaces all earlier messages of its subject
 	attrRollupAll             // it replaces all earlier messages of the stream
+	attrTTL                   // it has a time to live of its own
+	attrSchedule              // it produces others at times
+	attrScheduler             // it was produced by one that does, or ends that
 )
 
 // PubBatch is what one sender publishes to a partition in one go. The sender builds it and gives it to Publish.
@@ -29,7 +35,13 @@ type PubBatch struct {
 	stored  int      // messages in them
 	flying  int64    // what they count in the partition's flying.bytes
 	seed    maphash.Seed
-	header  []byte // scratch
+	header  []byte   // scratch
+	kept    []uint64 // hashes of the messages that are stored; scratch of propose
+	extra   []byte   // records that are stored instead of those sent
+
+	internal  bool               // made by the partition itself: it counts for no sender
+	transform *subject.Transform // nil: subjects stay as they are
+	subject   []byte             // scratch
 }
 
 // result is what became of one message.
@@ -37,6 +49,14 @@ type result struct {
 	seq       uint64
 	err       *jsapi.Error
 	duplicate bool
+	total     *big.Int // new value of a counter
+	record    []byte   // to be stored instead of what was sent; nil for that
+	skip      bool     // nothing is stored for it
+	commit    *commit  // stored instead of it; nil if it is nothing of the kind
+	batch     string   // id of the batch that it ended
+	count     uint64   // messages in that
+	custom    bool     // bodies are the answers, and no others
+	bodies    [][]byte
 }
 
 // bufferMax bounds the memory that an unused batch keeps, in bytes.
@@ -45,7 +65,7 @@ const bufferMax = 1 << 20
 // NewBatch returns an empty batch for this partition.
 func (p *Partition) NewBatch() *PubBatch {
 	b := p.batches.Get().(*PubBatch)
-	b.seed = p.subjects.seed
+	b.seed, b.transform = p.subjects.seed, p.transform.Load()
 	return b
 }
 
@@ -64,8 +84,13 @@ func (b *PubBatch) Full() bool {
 }
 
 // Add takes one message; all slices are lent. header is a whole block or empty.
-func (b *PubBatch) Add(subject, reply, header, payload []byte) {
-	r := segment.Record{Subject: subject, Value: payload}
+func (b *PubBatch) Add(subj, reply, header, payload []byte) {
+	if b.transform != nil {
+		if to, ok := b.transform.Append(b.subject[:0], string(subj)); ok {
+			b.subject, subj = to, to
+		}
+	}
+	r := segment.Record{Subject: subj, Value: payload}
 	if len(header) > 0 {
 		b.header = storeHeader(b.header[:0], header)
 		r.Header = b.header
@@ -73,17 +98,23 @@ func (b *PubBatch) Add(subject, reply, header, payload []byte) {
 	at := len(b.records)
 	b.records = segment.AppendRecord(b.records, &r)
 	b.ends = append(b.ends, uint32(len(b.records)))
-	b.hashes = append(b.hashes, maphash.Bytes(b.seed, subject))
+	b.hashes = append(b.hashes, maphash.Bytes(b.seed, subj))
 	b.replies = append(b.replies, reply...)
 	b.replyTo = append(b.replyTo, uint32(len(b.replies)))
-	if len(header) == 0 {
+	fast := bytes.HasSuffix(reply, []byte(fastSuffix))
+	if len(header) == 0 && !fast {
 		return
 	}
 	c := check{message: len(b.ends) - 1}
-	to := uint32(len(b.records) - len(payload))
-	scanHeader(b.records, to-uint32(len(b.header)), to, &c)
+	if len(header) > 0 {
+		to := uint32(len(b.records) - len(payload))
+		scanHeader(b.records, to-uint32(len(b.header)), to, &c)
+	}
 	if len(header) > headerBlockMax {
 		c.seen |= seenLarge
+	}
+	if fast {
+		c.seen |= seenFast
 	}
 	if c.seen == 0 {
 		return
@@ -105,6 +136,15 @@ func (c *check) attrs(b []byte) (a byte) {
 			a |= attrRollupAll
 		}
 	}
+	if c.seen&seenTTL != 0 {
+		a |= attrTTL
+	}
+	if c.seen&seenSchedule != 0 {
+		a |= attrSchedule
+	}
+	if c.seen&seenScheduler != 0 {
+		a |= attrScheduler
+	}
 	return a
 }
 
@@ -115,6 +155,15 @@ func (b *PubBatch) record(i int) []byte {
 		from = b.ends[i-1]
 	}
 	return b.records[from:b.ends[i]]
+}
+
+// subjectOf returns the subject of an encoded message.
+func subjectOf(record []byte) []byte {
+	var r segment.Record
+	if _, err := segment.ReadRecord(record, &r); err != nil {
+		return nil
+	}
+	return r.Subject
 }
 
 // reply returns the reply subject of the i-th message, empty if it has none.
@@ -128,12 +177,13 @@ func (b *PubBatch) reply(i int) []byte {
 
 // free gives the batch back to its partition.
 func (p *Partition) free(b *PubBatch) {
-	if cap(b.records) > bufferMax || cap(b.replies) > bufferMax {
+	if cap(b.records) > bufferMax || cap(b.extra) > bufferMax || cap(b.replies) > bufferMax {
 		return
 	}
 	clear(b.results)
 	clear(b.parts)
 	*b = PubBatch{records: b.records[:0], ends: b.ends[:0], hashes: b.hashes[:0], replies: b.replies[:0],
-		replyTo: b.replyTo[:0], checks: b.checks[:0], results: b.results[:0], parts: b.parts[:0], header: b.header[:0]}
+		replyTo: b.replyTo[:0], checks: b.checks[:0], results: b.results[:0], parts: b.parts[:0], header: b.header[:0], subject: b.subject[:0],
+		kept: b.kept[:0], extra: b.extra[:0]}
 	p.batches.Put(b)
 }

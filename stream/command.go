@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"godwit/protocol/jsapi"
 	"godwit/stream/segment"
@@ -25,6 +24,7 @@ const (
 	opConsumerCreate op = 5 // name, JSON; the consumer's id is the index of the batch
 	opConsumerUpdate op = 6 // id, JSON
 	opConsumerDelete op = 7 // id
+	opExpireSeqs     op = 8 // remove seqs
 )
 
 // command changes something other than by messages. It is one batch of the log.
@@ -32,6 +32,7 @@ type command struct {
 	op     op
 	seq    uint64 // also the consumer's id
 	keep   uint64
+	seqs   []uint64 // ascending
 	filter string
 	name   string
 	text   []byte // JSON of a configuration
@@ -41,6 +42,7 @@ type command struct {
 	result uint64       // messages removed
 	err    *jsapi.Error // why nothing was done
 	done   func()       // called once, in the turn; nil for nobody waits
+	held   bool         // the consumer created waits for Begin; not in the log
 }
 
 // appendTo encodes the command.
@@ -51,6 +53,13 @@ func (c *command) appendTo(dst []byte) []byte {
 		return appendText(dst, c.text)
 	case opExpire, opDelete, opConsumerDelete:
 		return binary.AppendUvarint(dst, c.seq)
+	case opExpireSeqs:
+		last := uint64(0)
+		for _, seq := range c.seqs {
+			dst = binary.AppendUvarint(dst, seq-last)
+			last = seq
+		}
+		return dst
 	case opPurge:
 		dst = appendText(dst, c.filter)
 		dst = binary.AppendUvarint(dst, c.seq)
@@ -74,6 +83,11 @@ func decodeCommand(b []byte) (*command, error) {
 		c.text = append([]byte{}, d.text()...)
 	case opExpire, opDelete, opConsumerDelete:
 		c.seq = d.uvarint()
+	case opExpireSeqs:
+		for last := uint64(0); len(d.b) > 0; {
+			last += d.uvarint()
+			c.seqs = append(c.seqs, last)
+		}
 	case opPurge:
 		c.filter = string(d.text())
 		c.seq = d.uvarint()
@@ -135,8 +149,10 @@ func (p *Partition) run(c *command) {
 		p.reconfigure(cfg)
 	case opExpire:
 		before := p.msgs
-		p.removeBelow(c.seq)
+		p.expireBelow(c.seq)
 		c.result = before - p.msgs
+	case opExpireSeqs:
+		c.result = p.removeSeqs(c.seqs)
 	case opPurge:
 		c.result = p.purge(c.filter, c.seq, c.keep)
 	case opDelete:
@@ -153,46 +169,16 @@ func (p *Partition) run(c *command) {
 	p.settleCounts()
 	p.account()
 	p.armExpire()
+	p.sched.fire = p.nextFire()
 	c.finish(nil)
 }
 
 // reconfigure takes over a stream configuration.
 func (p *Partition) reconfigure(cfg jsapi.StreamConfig) {
 	p.configure(cfg)
+	p.dropDisabled(&cfg)
 	if limit := cfg.MaxMsgsPerSubject; limit > 0 {
 		p.trimAll(uint64(limit))
 	}
 	p.enforce()
-}
-
-// expireOld proposes to remove what is older than the stream's maximum age.
-func (p *Partition) expireOld() {
-	if p.cfg.MaxAge <= 0 || p.msgs == 0 || p.expiring {
-		return
-	}
-	seq := p.log.SeqAt(p.now - int64(p.cfg.MaxAge) + 1)
-	seq = min(seq, p.last+1)
-	if seq <= p.first {
-		p.armExpire()
-		return
-	}
-	p.expiring = true
-	p.sched.expired = p.now
-	p.command(&command{op: opExpire, seq: seq, done: func() {
-		p.expiring = false
-		p.armExpire()
-	}})
-}
-
-// expireEvery is how often old messages are removed at most.
-const expireEvery = int64(250 * time.Millisecond)
-
-// armExpire schedules the removal of old messages.
-func (p *Partition) armExpire() {
-	p.sched.expire = never
-	if p.cfg.MaxAge <= 0 || p.expiring || !p.peek() {
-		return
-	}
-	at := p.front.time + int64(p.cfg.MaxAge)
-	p.sched.expire = max(at, p.sched.expired+expireEvery)
 }

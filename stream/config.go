@@ -245,7 +245,7 @@ func checkSubjects(cfg *jsapi.StreamConfig) *jsapi.Error {
 		}
 		for _, earlier := range cfg.Subjects[:i] {
 			if subject.Overlap(earlier, s) {
-				return invalid("subject %q overlaps with %q", s, earlier)
+				return invalid("subject %q overlaps with %q", earlier, s)
 			}
 		}
 	}
@@ -276,22 +276,6 @@ func checkSupported(cfg *jsapi.StreamConfig) *jsapi.Error {
 		return no("mirror")
 	case len(cfg.Sources) > 0:
 		return no("sources")
-	case cfg.SubjectTransform != nil:
-		return no("subject_transform")
-	case cfg.Republish != nil:
-		return no("republish")
-	case cfg.Compression != jsapi.NoCompression:
-		return no("compression " + cfg.Compression.String())
-	case cfg.AllowMsgTTL:
-		return no("allow_msg_ttl")
-	case cfg.AllowMsgCounter:
-		return no("allow_msg_counter")
-	case cfg.AllowAtomicPublish:
-		return no("allow_atomic")
-	case cfg.AllowBatchPublish:
-		return no("allow_batched")
-	case cfg.AllowMsgSchedules:
-		return no("allow_msg_schedules")
 	case cfg.PersistMode != jsapi.DefaultPersist:
 		return no("persist_mode " + cfg.PersistMode.String())
 	}

@@ -21,6 +21,8 @@ type ConsumerRequest struct {
 	Pedantic bool
 	// MaxConsumers bounds the consumers of the stream for the account: 0 and below is no bound of its own.
 	MaxConsumers int
+	// Held makes a new consumer that pushes wait with its first delivery until Begin is called.
+	Held bool
 }
 
 // CreateConsumer creates or changes a consumer and returns it as it was right after.
@@ -90,6 +92,7 @@ func (p *Partition) addConsumer(r *ConsumerRequest, cfg *jsapi.ConsumerConfig, d
 		done(jsapi.Err(jsapi.ErrConsumerDoesNotExist))
 		return
 	}
+	consumer.FillNew(cfg)
 	limit := defaultMaxConsumers
 	if p.cfg.MaxConsumers > 0 || r.MaxConsumers > 0 {
 		limit = p.cfg.MaxConsumers
@@ -104,7 +107,9 @@ func (p *Partition) addConsumer(r *ConsumerRequest, cfg *jsapi.ConsumerConfig, d
 	if cfg.MemoryStorage && p.cfg.Storage != jsapi.MemoryStorage {
 		p.members.lastVolatile++
 		id := volatileIDs | p.members.lastVolatile
-		p.startMember(p.newMember(id, r.Name, cfg, p.now, true))
+		m := p.newMember(id, r.Name, cfg, p.now, true)
+		m.held = r.Held && cfg.Push()
+		p.startMember(m)
 		p.settleCounts()
 		done(nil)
 		return
@@ -115,7 +120,7 @@ func (p *Partition) addConsumer(r *ConsumerRequest, cfg *jsapi.ConsumerConfig, d
 		return
 	}
 	p.creating++
-	p.consumerCommand(r.Name, &command{op: opConsumerCreate, name: r.Name, text: text}, func(err *jsapi.Error) {
+	p.consumerCommand(r.Name, &command{op: opConsumerCreate, name: r.Name, text: text, held: r.Held && cfg.Push()}, func(err *jsapi.Error) {
 		p.creating--
 		done(err)
 	})
@@ -164,7 +169,9 @@ func (p *Partition) applyCreate(c *command) {
 		c.err = jsapi.Err(jsapi.ErrConsumerCreate, "err", err.Error())
 		return
 	}
-	p.startMember(p.newMember(c.index, c.name, cfg, c.time, false))
+	m := p.newMember(c.index, c.name, cfg, c.time, false)
+	m.held = c.held
+	p.startMember(m)
 }
 
 // startMember puts a new consumer at its place and takes it in.
@@ -190,10 +197,10 @@ func (s *state) startOf(cfg *jsapi.ConsumerConfig) (next uint64, lasts []uint64)
 	filters := cfg.Filters()
 	switch cfg.DeliverPolicy {
 	case jsapi.DeliverLast:
-		if seq := s.lastMatching(filters); seq > 0 {
-			return seq, nil
+		if len(filters) == 0 {
+			return max(s.first, s.last), nil
 		}
-		return s.last + 1, nil
+		return max(s.first, s.lastMatching(filters)), nil
 	case jsapi.DeliverNew:
 		return s.last + 1, nil
 	case jsapi.DeliverByStartSequence:
@@ -218,8 +225,12 @@ func (p *Partition) applyUpdate(c *command) {
 		return
 	}
 	refiltered := !slices.Equal(m.c.Filters(), cfg.Filters())
+	paused := pauseOf(m.c.Config())
 	m.config = c.text
 	m.c.Update(cfg)
+	if until := pauseOf(cfg); p.found == nil && !until.Equal(paused) {
+		p.opts.Hooks.Paused(m.c, until, until.UnixNano() > p.now && !until.IsZero())
+	}
 	if refiltered {
 		p.watch.rebuild(p.members.byID)
 		p.watch.recount = true

@@ -1,6 +1,9 @@
 package stream
 
-import "godwit/stream/segment"
+import (
+	"godwit/protocol/jsapi"
+	"godwit/stream/segment"
+)
 
 // flight is a batch that was appended, or only answers, waiting until everything up to index is safe.
 type flight struct {
@@ -11,6 +14,8 @@ type flight struct {
 	// confirms are reply subjects of acknowledgements that waited for this progress record; each gets an empty message.
 	confirms []byte
 	ends     []int // of each in confirms
+	// dones are called when this progress record is safe or has failed.
+	dones []func(*jsapi.Error)
 	// consumers is their part of a checkpoint that is to be written of the state at index; nil if none is wanted.
 	consumers []byte
 }
@@ -22,6 +27,14 @@ func (f *flight) reset() {
 	if cap(f.confirms) > 64<<10 {
 		f.confirms = nil
 	}
+}
+
+// done calls those who wait for this progress record.
+func (f *flight) done(err *jsapi.Error) {
+	for _, done := range f.dones {
+		done(err)
+	}
+	f.dones = nil
 }
 
 // confirm adds a reply subject, which is lent.

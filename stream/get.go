@@ -1,7 +1,8 @@
 package stream
 
 import (
-	"strconv"
+	"cmp"
+	"slices"
 	"time"
 
 	"godwit/protocol/jsapi"
@@ -65,14 +66,20 @@ func (s *state) find(r *jsapi.MsgGetRequest, rec *segment.Record) (seq uint64, t
 	return seq, t
 }
 
+// lastSeq returns the last message of a subject, which may be a pattern; 0 if there is none.
+func (s *state) lastSeq(subj []byte) uint64 {
+	if subject.HasWildcard(subj) {
+		return s.lastMatching([]string{string(subj)})
+	}
+	if i := s.subjects.find(s.subjects.hash(subj), subj); i >= 0 {
+		return s.lastOf(i)
+	}
+	return 0
+}
+
 // findLast reads the last message of a subject, which may be a pattern.
 func (s *state) findLast(subj []byte, rec *segment.Record) (seq uint64, t int64) {
-	if subject.HasWildcard(subj) {
-		seq = s.lastMatching([]string{string(subj)})
-	} else if i := s.subjects.find(s.subjects.hash(subj), subj); i >= 0 {
-		seq = s.lastOf(i)
-	}
-	if seq == 0 {
+	if seq = s.lastSeq(subj); seq == 0 {
 		return 0, 0
 	}
 	t, err := s.read(seq, rec)
@@ -176,32 +183,78 @@ func (p *Partition) Direct(b *GetBatch, inline bool) {
 	}
 }
 
-// answer serves a batch of direct gets.
-func (p *Partition) answer(b *GetBatch) {
+// wanted is a direct get whose message is known by its sequence only.
+type wanted struct {
+	seq uint64
+	get *get
+	b   *GetBatch
+}
+
+// answer serves direct gets. Those of one turn are read in the order of the log, so that messages that lie together are
+// read together.
+func (p *Partition) answer(list []*GetBatch) {
 	var r segment.Record
-	for i := range b.gets {
-		g := &b.gets[i]
-		to := g.reply.of(b.text)
-		if g.status != "" {
-			p.getStatus(to, g.status)
-			continue
+	for _, b := range list {
+		for i := range b.gets {
+			g := &b.gets[i]
+			to := g.reply.of(b.text)
+			switch {
+			case g.status != "":
+				p.getStatus(to, g.status)
+			case g.req != nil:
+				if seq, t := p.find(g.req, &r); seq > 0 {
+					p.getMessage(to, seq, t, &r, g.noHdr)
+				} else {
+					p.getStatus(to, getNotFound)
+				}
+			default:
+				if seq := p.lastSeq(g.last.of(b.text)); seq > 0 {
+					p.wanted = append(p.wanted, wanted{seq, g, b})
+				} else {
+					p.getStatus(to, getNotFound)
+				}
+			}
 		}
-		var seq uint64
-		var t int64
-		if g.req != nil {
-			seq, t = p.find(g.req, &r)
-		} else {
-			seq, t = p.findLast(g.last.of(b.text), &r)
+	}
+	p.answerWanted()
+	for _, b := range list {
+		clear(b.gets)
+		b.gets, b.text = b.gets[:0], b.text[:0]
+		getBatches.Put(b)
+	}
+}
+
+func (p *Partition) answerWanted() {
+	var r segment.Record
+	slices.SortFunc(p.wanted, func(a, b wanted) int { return cmp.Compare(a.seq, b.seq) })
+	var rd *reader
+	if len(p.wanted) > 1 {
+		rd = p.reader(p.wanted[0].seq)
+		defer rd.Release()
+	}
+	last, t := uint64(0), int64(0)
+	for _, w := range p.wanted {
+		to := w.get.reply.of(w.b.text)
+		ok := w.seq == last // asked for twice
+		if !ok && rd != nil {
+			rd.Seek(w.seq)
+			var seq uint64
+			seq, t, ok = rd.Next(w.seq, &r)
+			ok = ok && seq == w.seq
+		} else if !ok {
+			var err error
+			t, err = p.read(w.seq, &r)
+			ok = err == nil
 		}
-		if seq == 0 {
+		if !ok {
 			p.getStatus(to, getNotFound)
 			continue
 		}
-		p.getMessage(to, seq, t, &r, g.noHdr)
+		last = w.seq
+		p.getMessage(to, w.seq, t, &r, w.get.noHdr)
 	}
-	clear(b.gets)
-	b.gets, b.text = b.gets[:0], b.text[:0]
-	getBatches.Put(b)
+	clear(p.wanted)
+	p.wanted = p.wanted[:0]
 }
 
 func (p *Partition) getStatus(to []byte, status string) {
@@ -213,16 +266,7 @@ func (p *Partition) getStatus(to []byte, status string) {
 func (p *Partition) getMessage(to []byte, seq uint64, t int64, r *segment.Record, noHdr bool) {
 	p.ack.msg = consumer.Message{Subject: to, Payload: r.Value}
 	if !noHdr {
-		b := p.head[:0]
-		if len(r.Header) > 2 {
-			b = append(b, r.Header[:len(r.Header)-2]...)
-		} else {
-			b = append(b, "NATS/1.0\r\n"...)
-		}
-		b = append(append(append(b, "Nats-Stream: "...), p.name...), "\r\nNats-Subject: "...)
-		b = append(append(b, r.Subject...), "\r\nNats-Sequence: "...)
-		b = append(strconv.AppendUint(b, seq, 10), "\r\nNats-Time-Stamp: "...)
-		b = append(time.Unix(0, t).UTC().AppendFormat(b, time.RFC3339Nano), "\r\n\r\n"...)
+		b := append(appendOrigin(p.head[:0], p.name, r, seq, t), "\r\n"...)
 		p.head, p.ack.msg.Header = b, b
 	}
 	p.out.Deliver(to, &p.ack.msg)

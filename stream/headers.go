@@ -2,8 +2,8 @@ package stream
 
 import (
 	"bytes"
+	"math/big"
 	"strconv"
-	"time"
 )
 
 // Headers that the publish path looks for. Names are case-sensitive.
@@ -20,9 +20,19 @@ const (
 	hdrSchedule        = "Nats-Schedule"
 	hdrScheduleNext    = "Nats-Schedule-Next"
 	hdrScheduler       = "Nats-Scheduler"
+	hdrScheduleZone    = "Nats-Schedule-Time-Zone"
+	hdrScheduleTTL     = "Nats-Schedule-TTL"
+	hdrScheduleRollup  = "Nats-Schedule-Rollup"
+	hdrScheduleTarget  = "Nats-Schedule-Target"
+	hdrScheduleSource  = "Nats-Schedule-Source"
 	hdrStreamSource    = "Nats-Stream-Source"
 	hdrBatchID         = "Nats-Batch-Id"
+	hdrBatchSeq        = "Nats-Batch-Sequence"
+	hdrBatchCommit     = "Nats-Batch-Commit"
+	commitThis         = "1"   // this message is the last of the batch
+	commitBefore       = "eob" // the one before was
 	hdrRequestInfo     = "Nats-Request-Info"
+	hdrMarkerReason    = "Nats-Marker-Reason"
 	headerPrefix       = "Nats-"
 	headerVersion      = "NATS/1.0"
 	headerBlockMax     = 65535
@@ -56,20 +66,24 @@ const (
 	seenSource
 	seenBatch
 	seenLarge // the block is larger than allowed
+	seenFast  // the reply subject is that of a fast batch
 )
 
 // check is what a message with such headers wants; texts are spans of the batch's records.
 type check struct {
-	message int // number in the batch
-	seen    seen
-	seq     uint64 // expected last sequence; neverMatchSequence if it is no number
-	subjSeq uint64 // expected last sequence of the subject, likewise
-	msgID   span
-	stream  span
-	subj    span
-	lastID  span
-	rollup  span
-	badTTL  bool
+	message                        int // number in the batch
+	seen                           seen
+	seq                            uint64 // expected last sequence; neverMatchSequence if it is no number
+	subjSeq                        uint64 // expected last sequence of the subject, likewise
+	msgID                          span
+	stream                         span
+	subj                           span
+	lastID                         span
+	rollup                         span
+	batchID, batchSeq, batchCommit span
+	ttl                            int64    // parseTTL
+	incr                           *big.Int // nil if it is no number
+	changed                        bool     // the record that judge looks at is to be stored instead of what was sent
 }
 
 // storeHeader appends the block as it is to be stored: what follows the version on the first line is cut, and so is
@@ -171,10 +185,12 @@ func (c *check) note(b []byte, name string, value span) {
 		}
 	case hdrTTL:
 		if first(seenTTL) {
-			c.badTTL = !validTTL(string(value.of(b)))
+			c.ttl = parseTTL(string(value.of(b)))
 		}
 	case hdrIncr:
-		first(seenIncr)
+		if first(seenIncr) {
+			c.incr = parseIncrement(value.of(b))
+		}
 	case hdrSchedule:
 		first(seenSchedule)
 	case hdrScheduleNext, hdrScheduler:
@@ -182,7 +198,17 @@ func (c *check) note(b []byte, name string, value span) {
 	case hdrStreamSource:
 		first(seenSource)
 	case hdrBatchID:
-		first(seenBatch)
+		if first(seenBatch) {
+			c.batchID = value
+		}
+	case hdrBatchSeq:
+		if c.batchSeq.empty() {
+			c.batchSeq = value
+		}
+	case hdrBatchCommit:
+		if c.batchCommit.empty() {
+			c.batchCommit = value
+		}
 	}
 }
 
@@ -193,18 +219,6 @@ func number(b []byte) uint64 {
 		return neverMatchSequence
 	}
 	return n
-}
-
-// validTTL says whether a text is a time to live: never, seconds, or a duration of at least one second.
-func validTTL(s string) bool {
-	if len(s) == 5 && (s[0]|0x20) == 'n' && bytes.EqualFold([]byte(s), []byte("never")) {
-		return true
-	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return n > 0
-	}
-	d, err := time.ParseDuration(s)
-	return err == nil && d >= time.Second
 }
 
 // messageID returns the id in a stored header block, nil if there is none.

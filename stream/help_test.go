@@ -3,6 +3,7 @@ package stream
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func newTestOutput() *testOutput {
 func (o *testOutput) listen(subject string) chan consumer.Message {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	c := make(chan consumer.Message, 100_000)
+	c := make(chan consumer.Message, 2048)
 	o.wait[subject] = c
 	return c
 }
@@ -65,7 +66,6 @@ type testHooks struct {
 	events []string
 	failed error
 	found  []*consumer.Consumer
-	gone   []string
 	broken bool // damage is expected
 }
 
@@ -85,6 +85,22 @@ func (h *testHooks) Naked(c *consumer.Consumer, seq, cseq uint64, n int) {
 
 func (h *testHooks) Terminated(c *consumer.Consumer, seq, cseq uint64, n int, why string) {
 	h.note("terminated %s %d %s", c.Name, seq, why)
+}
+
+func (h *testHooks) Sampled(c *consumer.Consumer, seq, cseq uint64, n int, took time.Duration) {
+	h.note("sampled %s %d after %v", c.Name, seq, took)
+}
+
+func (h *testHooks) Pinned(c *consumer.Consumer, group, id string) {
+	h.note("pinned %s %s", c.Name, group)
+}
+
+func (h *testHooks) Unpinned(c *consumer.Consumer, group, reason string) {
+	h.note("unpinned %s %s %s", c.Name, group, reason)
+}
+
+func (h *testHooks) Paused(c *consumer.Consumer, until time.Time, paused bool) {
+	h.note("paused %s %v", c.Name, paused)
 }
 
 func (h *testHooks) ConsumerFound(c *consumer.Consumer)   { h.found = append(h.found, c) }
@@ -264,3 +280,20 @@ func (b *bench) get(r jsapi.MsgGetRequest) (msg *jsapi.StoredMessage, ok bool) {
 	return msg, true
 }
 
+// checkpoint lets so much time pass that a checkpoint is due, and waits until it is written.
+func (b *bench) checkpoint() {
+	b.t.Helper()
+	b.now.pass(checkpointWait)
+	for {
+		b.p.box.wake()
+		var busy bool
+		if err := b.p.do(func() { busy = b.p.ckpt.saving || b.p.ckpt.bytes > 0 || b.p.flights.len() > 0 }); err != nil {
+			b.t.Fatal(err)
+		}
+		if !busy {
+			return
+		}
+		b.now.pass(checkpointWait)
+		runtime.Gosched()
+	}
+}

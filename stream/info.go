@@ -2,6 +2,7 @@ package stream
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"godwit/protocol/jsapi"
@@ -103,6 +104,7 @@ func (p *Partition) Purge(r *jsapi.PurgeRequest) (uint64, *jsapi.Error) {
 // Delete removes one message.
 func (p *Partition) Delete(seq uint64) *jsapi.Error {
 	failed := func(text string) *jsapi.Error { return jsapi.Err(jsapi.ErrStreamMsgDeleteFailed, "err", text) }
+	gone := jsapi.Err(jsapi.ErrSequenceNotFound, "seq", strconv.FormatUint(seq, 10))
 	n, err := p.change(func() (*command, *jsapi.Error) {
 		switch {
 		case p.cfg.Sealed:
@@ -111,13 +113,15 @@ func (p *Partition) Delete(seq uint64) *jsapi.Error {
 			return nil, failed("message delete not permitted")
 		case seq > p.last:
 			return nil, failed("stream store EOF")
-		case !p.has(seq):
+		case seq < p.first:
 			return nil, failed("no message found")
+		case !p.has(seq):
+			return nil, gone
 		}
 		return &command{op: opDelete, seq: seq}, nil
 	})
 	if err == nil && n == 0 {
-		err = failed("no message found")
+		err = gone
 	}
 	return err
 }

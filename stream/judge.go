@@ -2,15 +2,28 @@ package stream
 
 import (
 	"fmt"
+	"strconv"
+	"time"
 
 	"godwit/protocol/jsapi"
 	"godwit/protocol/subject"
 	"godwit/stream/segment"
 )
 
-// judge decides about the i-th message of a batch, in the protocol's order: c is what its headers want, nil for
-// nothing. It returns its size as stored. A result without error and not a duplicate is to be stored.
+// judge decides about the i-th message of a batch: c is what its headers want, nil for nothing. It returns its size as
+// stored. A result without error that is neither a duplicate nor to be skipped is to be stored.
 func (p *Partition) judge(b *PubBatch, i int, c *check) (r result, size uint64) {
+	switch {
+	case c != nil && c.seen&seenBatch != 0:
+		return p.judgeAtomic(b, i, c), 0
+	case c != nil && c.seen&seenFast != 0:
+		return p.judgeFast(b, i, c)
+	}
+	return p.judgeOne(b, i, c)
+}
+
+// judgeOne decides about a message by itself, in the protocol's order.
+func (p *Partition) judgeOne(b *PubBatch, i int, c *check) (r result, size uint64) {
 	raw := b.record(i)
 	if len(raw) > recordMax {
 		return result{err: storeFailed("message too large")}, 0
@@ -34,10 +47,31 @@ func (p *Partition) judge(b *PubBatch, i int, c *check) (r result, size uint64) 
 			return r, size
 		}
 	}
-	if err := p.judgeLimits(b.hashes[i], &rec, c, size); err != nil {
+	if cfg.AllowMsgCounter {
+		var err *jsapi.Error
+		if r.total, err = p.count(b.hashes[i], c, &rec, nil); err != nil {
+			return result{err: err}, size
+		}
+	}
+	if err := p.judgeQuota(size); err != nil {
 		return result{err: err}, size
 	}
-	return result{}, size
+	if c != nil && c.seen&seenTTL != 0 {
+		if c.ttl == 0 {
+			return result{err: jsapi.Err(jsapi.ErrMessageTTLInvalid)}, size
+		}
+		p.raiseTTL(c, &rec)
+	}
+	if c != nil && c.changed {
+		size = p.size(&rec)
+	}
+	if err := p.judgeLimits(b.hashes[i], &rec, c, size, 0); err != nil {
+		return result{err: err}, size
+	}
+	if c != nil && c.changed {
+		r.record = b.rewrite(&rec)
+	}
+	return r, size
 }
 
 func storeFailed(text string) *jsapi.Error {
@@ -49,19 +83,15 @@ func (p *Partition) judgeHeaders(b *PubBatch, i int, c *check, rec *segment.Reco
 	if c.seen&seenLarge != 0 {
 		return refuse(jsapi.ErrStreamHeaderExceedsMaximum)
 	}
-	if c.seen&seenBatch != 0 {
-		return refuse(jsapi.ErrAtomicPublishDisabled)
-	}
 	if c.seen&seenIncr != 0 {
-		return refuse(jsapi.ErrMessageIncrDisabled)
+		if err := p.judgeIncrement(c, rec); err != nil {
+			return result{err: err}
+		}
 	}
 	if c.seen&seenExpectStream != 0 && string(c.stream.of(b.records)) != p.name {
 		return refuse(jsapi.ErrStreamNotMatch)
 	}
-	if c.seen&seenTTL != 0 {
-		if c.badTTL {
-			return refuse(jsapi.ErrMessageTTLInvalid)
-		}
+	if c.seen&seenTTL != 0 && !p.cfg.AllowMsgTTL && c.ttl != 0 { // a bad value is refused later
 		return refuse(jsapi.ErrMessageTTLDisabled)
 	}
 	if c.seen&seenExpectSubjSeq != 0 {
@@ -75,10 +105,14 @@ func (p *Partition) judgeHeaders(b *PubBatch, i int, c *check, rec *segment.Reco
 		return refuse(jsapi.ErrStreamWrongLastSequence, "seq", fmt.Sprint(p.next-1))
 	}
 	if c.seen&seenSchedule != 0 {
-		return refuse(jsapi.ErrMessageSchedulesDisabled)
+		if err := p.judgeSchedule(c, rec); err != nil {
+			return result{err: err}
+		}
 	}
 	if c.seen&seenScheduler != 0 {
-		return refuse(jsapi.ErrMessageSchedulesSchedulerInvalid)
+		if err := p.judgeScheduler(rec); err != nil {
+			return result{err: err}
+		}
 	}
 	if c.seen&seenSource != 0 {
 		return refuse(jsapi.ErrMessageSourceHdrNotAllowed)
@@ -116,7 +150,7 @@ func (p *Partition) lastFor(b *PubBatch, i int, c *check, rec *segment.Record) u
 		last = max(last, p.lastOf(i))
 		return true
 	})
-	return max(last, p.lastInFlight(string(about), b, i))
+	return max(last, p.lastInFlight(string(about)))
 }
 
 func (p *Partition) lastOn(hash uint64, subj []byte) uint64 {
@@ -129,10 +163,10 @@ func (p *Partition) lastOn(hash uint64, subj []byte) uint64 {
 	return 0
 }
 
-// lastInFlight looks through the messages in flight, and those of cur before message n, for the last one that a pattern
+// lastInFlight looks through the messages in flight, and those that are judged already, for the last one that a pattern
 // matches.
-func (p *Partition) lastInFlight(pattern string, cur *PubBatch, n int) (last uint64) {
-	look := func(b *PubBatch, parts [][]byte, base uint64) uint64 {
+func (p *Partition) lastInFlight(pattern string) (last uint64) {
+	look := func(parts [][]byte, base uint64) uint64 {
 		var r segment.Record
 		for _, part := range parts {
 			for len(part) > 0 {
@@ -151,38 +185,53 @@ func (p *Partition) lastInFlight(pattern string, cur *PubBatch, n int) (last uin
 	}
 	for k := p.flights.head; k < len(p.flights.list); k++ {
 		for _, b := range p.flights.list[k].pubs {
-			look(b, b.parts, b.base)
+			look(b.parts, b.base)
 		}
 	}
 	// The batch being proposed: whole batches before, then the messages of this one that were taken.
+	cur := p.cut.batch
 	for _, b := range p.proposing {
 		if b == cur {
 			break
 		}
-		look(b, b.parts, b.base)
+		look(b.parts, b.base)
 	}
-	for i, r := range cur.results[:min(n, len(cur.results))] {
-		if r.err == nil && !r.duplicate {
-			look(cur, [][]byte{cur.record(i)}, r.seq)
+	if cur != nil {
+		base := look(p.parts[p.cut.from:], cur.base)
+		if p.cut.run >= 0 {
+			look([][]byte{cur.run(p.cut.run, p.cut.at)}, base)
 		}
 	}
 	return last
 }
 
-// judgeLimits checks what there is room for.
-func (p *Partition) judgeLimits(hash uint64, rec *segment.Record, c *check, size uint64) *jsapi.Error {
-	if q := p.opts.Quota; q.Limited() {
-		if err := q.Admit(p.flying.bytes + int64(size)); err != nil {
-			return err
-		}
+// raiseTTL makes a message live at least as long as the marker that follows it.
+func (p *Partition) raiseTTL(c *check, rec *segment.Record) {
+	least := int64(p.cfg.SubjectDeleteMarkerTTL / time.Second)
+	if c.ttl == ttlNever || c.ttl >= least || p.cfg.MaxMsgsPerSubject == 1 {
+		return
 	}
+	rec.Header = setHeader(nil, rec.Header, hdrTTL, strconv.FormatInt(least, 10))
+	c.changed = true
+}
+
+// judgeQuota checks what account and server have room for.
+func (p *Partition) judgeQuota(size uint64) *jsapi.Error {
+	if q := p.opts.Quota; q.Limited() {
+		return q.Admit(p.flying.bytes + int64(size))
+	}
+	return nil
+}
+
+// judgeLimits checks what the stream has room for. more is how many messages of the subject come before in the same go.
+func (p *Partition) judgeLimits(hash uint64, rec *segment.Record, c *check, size uint64, more int64) *jsapi.Error {
 	cfg := &p.cfg
 	if cfg.Discard != jsapi.DiscardNew {
 		return nil
 	}
 	replaces := false
 	if cfg.MaxMsgsPerSubject > 0 {
-		n := p.recent.count(hash)
+		n := p.recent.count(hash) + more
 		i := p.subjects.find(hash, rec.Subject)
 		if i >= 0 {
 			n += int64(p.subjects.entries[i].count)

@@ -21,6 +21,7 @@ type member struct {
 	// Whether it is in the list of the same name.
 	isReady, isTouched, isDirty, isEager bool
 	gone                                 bool
+	held                                 bool // does not deliver yet; see Begin
 }
 
 // members are the consumers of a partition.
@@ -30,10 +31,11 @@ type members struct {
 	busy   map[string][]func() // names with a command in flight, and the requests that wait for it
 	public int                 // those that count and are listed
 
-	ready, spare []*member // may have something to deliver
-	touched      []*member // changed in this turn
-	dirty        []*member // have progress that is in no record
-	eager        []*member // have no filter and wait for new messages
+	ready, spare []*member            // may have something to deliver
+	touched      []*member            // changed in this turn
+	dirty        []*member            // have progress that is in no record
+	saved        []func(*jsapi.Error) // to be called when the next progress record is safe
+	eager        []*member            // have no filter and wait for new messages
 	lastVolatile uint64
 }
 
@@ -100,7 +102,7 @@ func (p *Partition) deliver() (again bool) {
 	l.ready = l.spare[:0]
 	for _, m := range list {
 		m.isReady = false
-		if m.gone || p.drained != nil {
+		if m.gone || m.held || p.drained != nil {
 			continue
 		}
 		more := m.c.Deliver(p.now)
@@ -122,7 +124,7 @@ func (p *Partition) deliver() (again bool) {
 // progress collects what consumers have to log, and logs it when it is time or somebody waits for it.
 func (p *Partition) progress() {
 	l := &p.members
-	force := false
+	force := len(l.saved) > 0
 	for _, m := range l.touched {
 		m.isTouched = false
 		if m.gone {
@@ -147,7 +149,7 @@ func (p *Partition) progress() {
 	}
 	clear(l.touched)
 	l.touched = l.touched[:0]
-	if len(l.dirty) == 0 {
+	if len(l.dirty) == 0 && !force {
 		p.sched.progress = never
 		return
 	}
@@ -188,6 +190,11 @@ func (p *Partition) logProgress() {
 				m.c.TakeConfirms(f.confirm)
 			}
 		}
+		f.dones, l.saved = l.saved, nil
+	}
+	if len(l.saved) > 0 { // of consumers that were deleted meanwhile
+		p.flights.push(p.index).dones = l.saved
+		l.saved = nil
 	}
 	clear(l.dirty)
 	l.dirty = l.dirty[:0]

@@ -148,8 +148,14 @@ func checkTransforms(cfg *jsapi.StreamConfig) *jsapi.Error {
 			return jsapi.Err(jsapi.ErrStreamTransformInvalidDestination, "err", err.Error())
 		}
 	}
-	if r := cfg.Republish; r != nil {
-		src := orAll(r.Source)
+	if cfg.Republish != nil {
+		r := *cfg.Republish
+		cfg.Republish = &r
+		r.Source = orAll(r.Source)
+		if t := cfg.SubjectTransform; t != nil && r.Source == ">" && r.Destination == ">" && len(cfg.Subjects) == 1 && cfg.Subjects[0] == t.Source {
+			r.Source, r.Destination = t.Destination, t.Destination // what is stored, as it is
+		}
+		src := r.Source
 		for _, s := range cfg.Subjects {
 			if subject.Valid(r.Destination) && subject.Overlap(r.Destination, s) {
 				return invalid("stream configuration for republish destination forms a cycle")

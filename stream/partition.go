@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"godwit/protocol/jsapi"
+	"godwit/protocol/subject"
 	"godwit/stream/consumer"
 	"godwit/stream/segment"
 	"godwit/stream/vfs"
@@ -88,6 +89,7 @@ type Options struct {
 	Refusals     Output          // required; used under a lock by senders whose work is refused
 	Hooks        Hooks           // required
 	Quota        Quota           // required
+	Batches      BatchLimits
 }
 
 // SyncPolicy says when what was appended counts as safe.
@@ -138,11 +140,20 @@ type Partition struct {
 	ack     ackWriter
 	found   []found // batches that Open found behind the checkpoint
 
+	transform   atomic.Pointer[subject.Transform] // of the subjects published on; written by the turn, read by senders
+	republisher *republisher                      // nil: nothing is sent on
+	live        bool                              // what is applied is new, not found in the log
+
 	// Scratch.
 	proposing []*PubBatch // those of the batch being put together
-	parts     [][]byte    // their records
-	body, rec []byte      // progress
-	head      []byte      // header blocks
+	cut       cut         // of the one being judged
+	totals    totals
+
+	open      openBatches
+	parts     [][]byte // their records
+	body, rec []byte   // progress
+	head      []byte   // header blocks
+	wanted    []wanted // direct gets
 
 	failed  bool
 	drained chan struct{} // set once the partition is closing: closed when nothing is in flight
@@ -166,8 +177,9 @@ func Open(o Options) (*Partition, error) {
 	p.timer = time.AfterFunc(time.Hour, p.box.wake)
 	p.timer.Stop()
 	p.sched.init()
+	p.open.init(o.Batches)
 	log, report, err := segment.Open(segment.Options{
-		Dir: o.Dir, FS: o.FS, Key: o.Key, SegmentBytes: o.SegmentBytes, MaxBatchBytes: recordMax + 1<<20,
+		Dir: o.Dir, FS: o.FS, Key: o.Key, SegmentBytes: o.SegmentBytes, MaxBatchBytes: 2*recordMax + 1<<20,
 		Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: o.Scheduler, TailBytes: o.TailBytes,
 		Restore: p.restore, Replay: p.replay, OnDurable: p.durable, OnFailure: p.fail,
 	})
@@ -207,6 +219,7 @@ func (p *Partition) shut(keep bool) error {
 		}
 		p.drained = drained
 		p.endMembers(keep)
+		p.dropDisabled(&jsapi.StreamConfig{}) // all
 	}, true)
 	if !ok {
 		return ErrClosed
@@ -280,12 +293,13 @@ func (p *Partition) Pull(b *consumer.PullBatch, inline bool) {
 	}
 }
 
-// Flow gives an answer to a flow control request to the partition; subject is copied.
-func (p *Partition) Flow(c *consumer.Consumer, subject []byte) {
+// Flow gives an answer to a flow control request to the partition; subject is copied. seq is the stream sequence up to
+// which the client says it is, 0 if it does not say.
+func (p *Partition) Flow(c *consumer.Consumer, subject []byte, seq uint64) {
 	s := append([]byte{}, subject...)
 	p.box.call(func() {
 		if m := p.members.of(c); m != nil {
-			c.FlowReply(s)
+			c.FlowReply(s, seq, p.now)
 			p.touch(m)
 			p.ready(m)
 		}

@@ -190,6 +190,7 @@ func TestPartitionAgainstModel(t *testing.T) {
 		b := openBench(t, vfs.NewMem(), cfg, now, nil)
 		m := &streamModel{cfg: b.cfg, first: 1, ids: map[string]modelID{}}
 		defer func() { b.p.Close() }()
+		steps := 0
 		message := func() testMsg {
 			x := testMsg{subject: rapid.SampledFrom(modelSubjects).Draw(rt, "subject"), value: rapid.StringN(0, 20, 60).Draw(rt, "value")}
 			add := func(format string, args ...any) { x.headers = append(x.headers, fmt.Sprintf(format, args...)) }
@@ -263,15 +264,8 @@ func TestPartitionAgainstModel(t *testing.T) {
 				}
 				m.keep(func(x modelMsg) bool { return x.seq != seq })
 			},
-			"time": func(rt *rapid.T) { now.pass(4e8) },
-			"checkpoint": func(rt *rapid.T) {
-				now.pass(checkpointWait)
-				b.pubs(testMsg{subject: "s.a", headers: []string{hdrExpectSeq + ": 999999"}})
-				if err := b.p.do(func() { b.p.maybeCheckpoint() }); err != nil {
-					rt.Fatal(err)
-				}
-				b.p.saves.Wait()
-			},
+			"time":       func(rt *rapid.T) { now.pass(4e8) },
+			"checkpoint": func(*rapid.T) { b.checkpoint() },
 			"restart": func(rt *rapid.T) {
 				b.close()
 				b = b.reopen(b.fs)
@@ -282,12 +276,16 @@ func TestPartitionAgainstModel(t *testing.T) {
 				b.p.Close()
 				b = b.reopen(fs)
 			},
-			"": func(rt *rapid.T) { checkPartition(rt, b, m) },
+			"": func(rt *rapid.T) {
+				steps++
+				checkPartition(rt, b, m, steps%4 == 0)
+			},
 		})
 	})
 }
 
-func checkPartition(t *rapid.T, b *bench, m *streamModel) {
+// checkPartition compares numbers, and everything that is stored if it is to be thorough.
+func checkPartition(t *rapid.T, b *bench, m *streamModel, thorough bool) {
 	st := b.state()
 	wantFirst := m.first
 	if m.last == 0 {
@@ -319,6 +317,9 @@ func checkPartition(t *rapid.T, b *bench, m *streamModel) {
 	}
 	if st.NumDeleted != holes || len(m.msgs) > 0 && len(st.Deleted) != holes {
 		t.Fatalf("%d removed, listed %v, want %d", st.NumDeleted, st.Deleted, holes)
+	}
+	if !thorough {
+		return
 	}
 	for seq := uint64(1); seq <= m.last+1; seq++ {
 		x, want := stored[seq]

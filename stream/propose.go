@@ -48,7 +48,11 @@ func (p *Partition) proposeBatch(pubs []*PubBatch) {
 func (p *Partition) appendBatch(h segment.Head, body ...[]byte) *flight {
 	h.Index, h.Term = p.index+1, 1
 	if !p.failed {
-		if err := p.log.Append(h, body...); err != nil {
+		write := p.log.Append
+		if p.cfg.Compression == jsapi.S2Compression {
+			write = p.log.AppendPacked
+		}
+		if err := write(h, body...); err != nil {
 			p.fail(err)
 		} else {
 			p.appended = true
@@ -63,15 +67,23 @@ func (p *Partition) appendBatch(h segment.Head, body ...[]byte) *flight {
 	return f
 }
 
-// careful says that every message has to be looked at, not only those with headers that want it.
-func (p *Partition) careful() bool {
+// careful says that every message of b has to be looked at, not only those with headers that want it.
+func (p *Partition) careful(b *PubBatch) bool {
 	c := &p.cfg
-	return p.failed || p.drained != nil || c.Sealed || c.MaxMsgSize >= 0 || c.Discard == jsapi.DiscardNew || p.opts.Quota.Limited()
+	if p.failed || p.drained != nil || c.Sealed || c.MaxMsgSize >= 0 || c.Discard == jsapi.DiscardNew ||
+		c.AllowMsgCounter || len(b.records) > recordMax {
+		return true
+	}
+	q := p.opts.Quota
+	return q.Limited() && q.Admit(p.flying.bytes+int64(len(b.records)+storedMax*len(b.ends))) != nil
 }
+
+// storedMax is how much more a message counts with, at most, than it takes in a batch, in bytes.
+const storedMax = 34
 
 // judgeBatch gives the messages of b sequences and adds what is to be stored to p.parts. Refusals go to b.results.
 func (p *Partition) judgeBatch(b *PubBatch) {
-	if len(b.checks) == 0 && !p.careful() && len(b.records) <= recordMax {
+	if len(b.checks) == 0 && !p.careful(b) {
 		for _, h := range b.hashes {
 			p.recent.push(h, p.next)
 			p.next++
@@ -83,46 +95,72 @@ func (p *Partition) judgeBatch(b *PubBatch) {
 		return
 	}
 	checks := b.checks
-	run := -1 // first message of a run of stored ones that is not in parts yet
-	kept := b.hashes[:0]
+	p.cut = cut{batch: b, from: len(p.parts), run: -1}
+	b.kept = b.kept[:0]
 	for i := range b.ends {
 		var c *check
 		if len(checks) > 0 && checks[0].message == i {
 			c, checks = &checks[0], checks[1:]
 		}
+		p.cut.at = i
 		r, size := p.judge(b, i, c)
-		if r.err == nil && !r.duplicate {
-			r.seq = p.next
-			p.store(b, i, c, size)
-			kept = append(kept, b.hashes[i])
-			if run < 0 {
-				run = i
+		switch {
+		case r.commit != nil:
+			r = p.storeCommit(b, i, r.commit)
+		case r.err != nil || r.duplicate || r.skip:
+			p.endRun(i)
+		case r.record != nil:
+			p.endRun(i)
+			p.parts = append(p.parts, r.record)
+			r.seq = p.store(b, b, i, c, size)
+		default:
+			r.seq = p.store(b, b, i, c, size)
+			if p.cut.run < 0 {
+				p.cut.run = i
 			}
-		} else if run >= 0 {
-			p.parts = append(p.parts, b.run(run, i))
-			run = -1
+		}
+		if r.total != nil && r.err == nil && !r.duplicate && r.batch == "" {
+			p.noteTotal(subjectOf(b.record(i)), r.total, r.seq)
 		}
 		b.results = append(b.results, r)
 	}
-	b.hashes, b.stored = kept, len(kept)
-	if run >= 0 {
-		p.parts = append(p.parts, b.run(run, len(b.ends)))
+	p.endRun(len(b.ends))
+	p.cut = cut{}
+	b.hashes, b.kept = b.kept, b.hashes
+	b.stored = len(b.hashes)
+}
+
+// cut is how far judgeBatch is with its batch.
+type cut struct {
+	batch *PubBatch
+	from  int // its first part among the partition's parts
+	at    int // message that is judged
+	run   int // first message of a run of stored ones that is not in parts yet; -1 if there is none
+}
+
+// endRun adds the run of stored messages before message i to the parts.
+func (p *Partition) endRun(i int) {
+	if p.cut.run >= 0 {
+		p.parts = append(p.parts, p.cut.batch.run(p.cut.run, i))
+		p.cut.run = -1
 	}
 }
 
-// store notes in the overlay that a message goes into the log as p.next.
-func (p *Partition) store(b *PubBatch, i int, c *check, size uint64) {
-	p.recent.push(b.hashes[i], p.next)
+// store notes in the overlay that the i-th message of src goes into the log, as part of b, and returns its sequence.
+func (p *Partition) store(b, src *PubBatch, i int, c *check, size uint64) (seq uint64) {
+	p.recent.push(src.hashes[i], p.next)
+	b.kept = append(b.kept, src.hashes[i])
 	p.flying.msgs++
 	p.flying.bytes += int64(size)
 	b.flying += int64(size)
 	p.lastID = p.lastID[:0]
 	if c != nil && c.seen&seenMsgID != 0 {
-		id := c.msgID.of(b.records)
+		id := c.msgID.of(src.records)
 		p.lastID = append(p.lastID, id...)
 		p.dedup.add(p.dedup.hash(id), p.next, p.stamp)
 	}
 	p.next++
+	return p.next - 1
 }
 
 // run returns the encoded messages [from, to).

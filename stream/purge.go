@@ -21,7 +21,7 @@ func (s *state) purge(filter string, seq, keep uint64) (n uint64) {
 	case all:
 		s.purgeTo(s.last + 1)
 	default:
-		s.purgeSubjects(filter, false, seq, keep)
+		s.purgeSubjects(filter, seq, keep)
 	}
 	return before - s.msgs
 }
@@ -37,6 +37,7 @@ func (s *state) purgeTo(seq uint64) {
 	s.msgs, s.bytes = 0, 0
 	s.p.next = max(s.p.next, seq)
 	s.deleted.clear()
+	s.ttl.pinned.clear()
 	s.subjects.clear()
 	s.watch.invalidate()
 	s.watch.recount = true
@@ -56,8 +57,8 @@ type doomed struct {
 }
 
 // purgeSubjects removes the messages on subjects that filter matches, below seq (if not 0) or all but the newest keep
-// (if not 0). literal says that wildcards in filter are plain text.
-func (s *state) purgeSubjects(filter string, literal bool, seq, keep uint64) {
+// (if not 0).
+func (s *state) purgeSubjects(filter string, seq, keep uint64) {
 	var total uint64
 	from, to := s.last+1, uint64(0)
 	look := func(i int) bool {
@@ -66,13 +67,7 @@ func (s *state) purgeSubjects(filter string, literal bool, seq, keep uint64) {
 		total += e.count
 		return true
 	}
-	if literal {
-		if i := s.subjects.find(s.subjects.hash([]byte(filter)), []byte(filter)); i >= 0 {
-			look(i)
-		}
-	} else {
-		s.subjects.match(filter, look)
-	}
+	s.subjects.match(filter, look)
 	if seq > 0 {
 		to = min(to, seq-1)
 	}
@@ -82,15 +77,13 @@ func (s *state) purgeSubjects(filter string, literal bool, seq, keep uint64) {
 	left := total - keep
 	var list []doomed
 	s.scan(from, to, func(seq uint64, _ int64, r *segment.Record) bool {
-		if literal && string(r.Subject) == filter || !literal && subject.Match(filter, r.Subject) {
+		if subject.Match(filter, r.Subject) {
 			list = append(list, doomed{seq, s.size(r), string(r.Subject)})
 			left--
 		}
 		return left > 0
 	})
-	for _, d := range list {
-		s.remove(s.subjects.find(s.subjects.hash([]byte(d.subject)), []byte(d.subject)), d.seq, d.bytes, "")
-	}
+	s.removeAll(list, "")
 }
 
 // deleteSeq removes one message and says whether it was there.
@@ -127,7 +120,5 @@ func (s *state) trimAll(limit uint64) {
 		}
 		return len(over) > 0
 	})
-	for _, d := range list {
-		s.remove(s.subjects.find(s.subjects.hash([]byte(d.subject)), []byte(d.subject)), d.seq, d.bytes, "")
-	}
+	s.removeAll(list, "")
 }

@@ -68,7 +68,7 @@ func (p *Partition) rerunMessages(rd *reader, h *segment.Head) {
 	var r segment.Record
 	high := h.Base + uint64(h.Count) - 1
 	for seq := h.Base; seq <= high; seq++ {
-		got, _, ok := rd.Next(high, &r)
+		got, at, ok := rd.Next(high, &r)
 		if !ok {
 			break // damaged: the rest are holes
 		}
@@ -84,7 +84,7 @@ func (p *Partition) rerunMessages(rd *reader, h *segment.Head) {
 			p.dedup.add(p.dedup.hash(id), seq, h.Time)
 			p.lastID = append(p.lastID, id...)
 		}
-		p.applyRecord(&r, seq, p.subjects.hash(r.Subject))
+		p.applyRecord(&r, seq, at, p.subjects.hash(r.Subject))
 	}
 	if p.last < high {
 		p.hole(high + 1)
@@ -111,7 +111,7 @@ func (p *Partition) rerunProgress(body []byte) error {
 
 // activate begins work after everything was restored.
 func (p *Partition) activate() {
-	p.now = p.clock()
+	p.now, p.live = p.clock(), true
 	p.stamp = max(p.stamp, p.now)
 	for _, m := range p.members.byID {
 		lasts := []uint64(nil)
@@ -128,11 +128,13 @@ func (p *Partition) activate() {
 	p.account()
 	p.sched.saved = p.now
 	p.armExpire()
+	p.sched.fire = p.nextFire()
 	p.publishStats()
 }
 
 // checkpointVersion is the first byte of a checkpoint's state. The next format gets the next number.
-const checkpointVersion = 1
+// Version 2 added times to live and schedules behind the window of message ids.
+const checkpointVersion = 2
 
 // appendState encodes the state as of p.applied; consumers is their part.
 func (p *Partition) appendState(dst, config, consumers []byte) []byte {
@@ -147,6 +149,8 @@ func (p *Partition) appendState(dst, config, consumers []byte) []byte {
 	dst = p.deleted.appendTo(dst)
 	dst = p.subjects.appendTo(dst)
 	dst = p.dedup.appendTo(dst, p.last, p.stamp)
+	dst = p.ttl.appendTo(dst, &p.state)
+	dst = p.timers.appendTo(dst, &p.state)
 	return append(dst, consumers...)
 }
 
@@ -177,7 +181,8 @@ func (p *Partition) restore(index uint64, b []byte) error {
 
 func (p *Partition) decodeState(index uint64, b []byte) error {
 	d := decoder{b: b}
-	if d.byte() != checkpointVersion {
+	version := d.byte()
+	if version == 0 || version > checkpointVersion {
 		return errBadCheckpoint
 	}
 	var cfg jsapi.StreamConfig
@@ -199,6 +204,14 @@ func (p *Partition) decodeState(index uint64, b []byte) error {
 	}
 	if err := p.dedup.decode(&d); err != nil {
 		return err
+	}
+	if version >= 2 {
+		if err := p.ttl.decode(&d); err != nil {
+			return err
+		}
+		if err := p.timers.decode(&d); err != nil {
+			return err
+		}
 	}
 	if err := p.restoreMembers(&d); err != nil {
 		return err

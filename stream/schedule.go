@@ -13,6 +13,8 @@ type schedule struct {
 	heap     []scheduled // consumers by due time; entries may be stale
 	expire   int64       // old messages are to be removed
 	expired  int64       // when that was last done
+	batches  int64       // batches that clients have open may be idle for too long
+	fire     int64       // a scheduled message is to produce another
 	progress int64       // progress records are to be written
 	check    int64       // a checkpoint is to be written because of the time
 	saved    int64       // when the last one was
@@ -24,11 +26,13 @@ type scheduled struct {
 	m  *member
 }
 
-func (s *schedule) init() { s.expire, s.progress, s.check = never, never, never }
+func (s *schedule) init() {
+	s.expire, s.batches, s.fire, s.progress, s.check = never, never, never, never, never
+}
 
 // due is when the next thing is to be done.
 func (s *schedule) due() int64 {
-	at := min(s.expire, s.progress, s.check)
+	at := min(s.expire, s.batches, s.fire, s.progress, s.check)
 	if len(s.heap) > 0 {
 		at = min(at, s.heap[0].at)
 	}

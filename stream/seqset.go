@@ -209,7 +209,11 @@ func (s *seqSet) decode(d *decoder) error {
 	last := uint64(0)
 	for n := d.uvarint(); n > 0 && !d.bad; n-- {
 		last += d.uvarint()
-		b := &seqBlock{n: int(d.uvarint())}
+		b := &seqBlock{n: int(min(d.uvarint(), blockSeqs+1))}
+		if b.n > blockSeqs {
+			d.fail()
+			break
+		}
 		if b.n < blockSeqs {
 			raw := d.bytes(8 * blockWords)
 			if d.bad {

@@ -20,6 +20,8 @@ type state struct {
 	deleted     seqSet
 	epoch       uint64 // grows when a message other than the first is removed
 	subjects    subjectTable
+	ttl         expiries
+	timers      timers
 	dedup       dedup
 	applied     uint64 // index of the last batch applied
 	grown       int64  // bytes stored that the quota was not told of
@@ -49,6 +51,7 @@ func (s *state) init(p *Partition, o Options) {
 // configure takes over a configuration; limits take effect with enforce.
 func (s *state) configure(cfg jsapi.StreamConfig) {
 	s.cfg = cfg
+	s.p.setSubjects(&cfg)
 	s.dedup.resize(int64(cfg.Duplicates))
 	if cfg.MaxMsgsPerSubject > 1 && s.subjects.lists == nil {
 		s.subjects.lists = make([][]seqBytes, len(s.subjects.entries))

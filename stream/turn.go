@@ -27,8 +27,8 @@ func (p *Partition) turn(w *work, alone bool) (again bool) {
 	p.progress()
 	p.maybeCheckpoint()
 	p.commit(alone && bytes < littleBytes)
-	for _, g := range w.gets {
-		p.answer(g)
+	if len(w.gets) > 0 {
+		p.answer(w.gets)
 	}
 	again = p.deliver()
 	p.progress()
@@ -103,6 +103,13 @@ func (p *Partition) tick() {
 	if s.expire <= p.now {
 		s.expire = never
 		p.expireOld()
+	}
+	if s.batches <= p.now {
+		p.idleBatches()
+	}
+	if s.fire <= p.now {
+		p.fire()
+		s.fire = p.nextFire()
 	}
 	for {
 		m := s.next(p.now)

@@ -112,4 +112,13 @@ type ConsumerInfo struct {
 	Paused         bool            `json:"paused,omitempty"`
 	PauseRemaining time.Duration   `json:"pause_remaining,omitempty"`
 	Time           time.Time       `json:"ts"`
+
+	PriorityGroups []PriorityGroupState `json:"priority_groups,omitempty"`
+}
+
+// PriorityGroupState says who is pinned in a group of clients.
+type PriorityGroupState struct {
+	Group          string    `json:"group"`
+	PinnedClientID string    `json:"pinned_client_id,omitempty"`
+	PinnedTime     time.Time `json:"pinned_ts"`
 }

@@ -51,6 +51,10 @@ type (
 	ResetRequest struct {
 		Seq uint64 `json:"seq,omitempty"`
 	}
+	// UnpinRequest is the body of CONSUMER.UNPIN.
+	UnpinRequest struct {
+		Group string `json:"group"`
+	}
 	// PullRequest is the body of CONSUMER.MSG.NEXT when it is JSON.
 	PullRequest struct {
 		Expires       time.Duration `json:"expires,omitempty"`

@@ -130,6 +130,6 @@ type (
 	ConsumerResetResponse struct {
 		Header
 		*ConsumerInfo
-		ResetSeq uint64 `json:"reset_seq,omitempty"`
+		ResetSeq uint64 `json:"reset_seq"`
 	}
 )

@@ -56,4 +56,7 @@ type PubAck struct {
 	Sequence  uint64 `json:"seq"`
 	Domain    string `json:"domain,omitempty"`
 	Duplicate bool   `json:"duplicate,omitempty"`
+	Value     string `json:"val,omitempty"`   // new value of a counter
+	Batch     string `json:"batch,omitempty"` // id of the batch that ends with the message
+	Count     int    `json:"count,omitempty"` // messages in it
 }

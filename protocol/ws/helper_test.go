@@ -53,8 +53,14 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%q, controls %q, error %v", o.data, o.controls, o.err)
 }
 
+// same reports whether the outcomes are equal. How far a Reader is ahead when it finds compressed data to be bad depends
+// on the reads, so that it may have seen more of the control frames after it.
 func (o outcome) same(other outcome) bool {
-	return o.data == other.data && o.controls == other.controls && fmt.Sprint(o.err) == fmt.Sprint(other.err)
+	controls := o.controls == other.controls
+	if o.err == errCorrupt || o.err == ErrTooLarge {
+		controls = strings.HasPrefix(o.controls, other.controls) || strings.HasPrefix(other.controls, o.controls)
+	}
+	return o.data == other.data && controls && fmt.Sprint(o.err) == fmt.Sprint(other.err)
 }
 
 // read reads all of src with a buffer of size bytes.

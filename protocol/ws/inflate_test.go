@@ -126,13 +126,13 @@ func TestInputLimit(t *testing.T) {
 	}
 }
 
-// TestBombHoldsLittle expands a message up to a limit of 50 MiB, and looks at the memory.
+// TestBombHoldsLittle expands a message up to a limit of 16 MiB, and looks at the memory.
 func TestBombHoldsLittle(t *testing.T) {
 	block := squeeze(t, strings.Repeat("\x00", 1<<20)) + "\x00\x00\xff\xff"
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	src := io.MultiReader(bytes.NewReader(fr(OpBinary, "Z", block)), &repeat{b: fr(OpContinuation, "-", block), n: 100})
-	r := NewReader(src, Config{Deflate: true, MaxMessage: limit(50 << 20)}, nil)
+	r := NewReader(src, Config{Deflate: true, MaxMessage: limit(16 << 20)}, nil)
 	total := 0
 	p := make([]byte, 32<<10)
 	for {
@@ -146,7 +146,7 @@ func TestBombHoldsLittle(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if total != 50<<20 {
+	if total != 16<<20 {
 		t.Fatalf("got %d bytes", total)
 	}
 	if held := after.TotalAlloc - before.TotalAlloc; held > 1<<20 {
@@ -183,8 +183,8 @@ func TestLargeStream(t *testing.T) {
 			cfg := server
 			cfg.Client, cfg.MaxMessage = client, limit(1<<20)
 			w := NewWriter(&stream, cfg)
-			for range 100 {
-				b := make([]byte, rng.IntN(1<<rng.IntN(19))+1)
+			for range 40 {
+				b := make([]byte, rng.IntN(1<<rng.IntN(18))+1)
 				if rng.IntN(2) == 0 {
 					for i := range b {
 						b[i] = byte(rng.Uint32())
@@ -199,7 +199,7 @@ func TestLargeStream(t *testing.T) {
 				}
 			}
 			cfg.Client = !client
-			if got := read(&stream, cfg, 5000); got.data != want.String() || got.err != io.EOF || strings.Count(got.controls, "9:") < 100 {
+			if got := read(&stream, cfg, 5000); got.data != want.String() || got.err != io.EOF || strings.Count(got.controls, "9:") < 40 {
 				t.Fatalf("%+v: %d bytes, want %d; %v", cfg, len(got.data), want.Len(), got.err)
 			}
 			want.Reset()

@@ -6,7 +6,8 @@ import (
 )
 
 // Control is told of the peer's control frames: a ping with its payload, to be answered by the same in a pong, and a
-// close with the payload that answers it. The payload is lent. An error ends the reading.
+// close with the payload that answers it. The payload is lent. An error ends the reading. While a compressed message is
+// being expanded, it may be called before Read has returned the bytes that came before the frame.
 type Control func(op Opcode, payload []byte) error
 
 // Reader reads the bytes of the messages in a stream of frames. A frame, its header and its mask may be cut by reads

@@ -54,7 +54,7 @@ func TestConsumerReset(t *testing.T) {
 	c.publish("$JS.API.CONSUMER.RESET.S.D", b.name, "", "") // unknown: no answer
 	c.publish("$JS.API.CONSUMER.RESET.X.C", b.name, "", "")
 	c.publish("$JS.API.CONSUMER.RESET.S.C", "", "", `{"seq":1}`) // nobody to answer: nothing happens
-	c.ok("CONSUMER.PAUSE.S.C", "", nil) // comes after them
+	c.ok("CONSUMER.PAUSE.S.C", "", nil)                          // comes after them
 	var info jsapi.ConsumerInfo
 	c.ok("CONSUMER.INFO.S.C", "", &info)
 	if info.Delivered.Stream != 2 || len(b.c) > 0 {

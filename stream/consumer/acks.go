@@ -23,9 +23,9 @@ func (c *Consumer) ApplyAcks(b *AckBatch, now int64) {
 func (c *Consumer) apply(a *Ack, b *AckBatch, now int64) {
 	switch a.Kind {
 	case AckDone:
-		c.resolve(a)
+		c.resolve(a, now)
 	case AckNext:
-		c.resolve(a)
+		c.resolve(a, now)
 		if a.reply.to > a.reply.from {
 			p := ParsePull(b.slice(a.arg))
 			c.pull(&p, b.slice(a.reply), now)
@@ -48,8 +48,11 @@ func (c *Consumer) apply(a *Ack, b *AckBatch, now int64) {
 }
 
 // resolve acknowledges one message, or all up to it.
-func (c *Consumer) resolve(a *Ack) {
-	if c.cfg.AckPolicy == jsapi.AckAll {
+func (c *Consumer) resolve(a *Ack, now int64) {
+	if c.sample > 0 {
+		c.sampled(a, now)
+	}
+	if c.cfg.AckPolicy == jsapi.AckAll || c.byFlow() {
 		c.pend.resolveTo(a.Stream, func(uint64) {})
 		return
 	}

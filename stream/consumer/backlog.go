@@ -41,6 +41,9 @@ func (c *Consumer) Lasts() (seqs []uint64, resume uint64, ok bool) {
 
 // Stored tells a Counted consumer of a new message that it wants. It returns true if there was none before.
 func (c *Consumer) Stored(seq uint64) bool {
+	if seq < c.next && c.lasts.left() == 0 {
+		return false // it was told to begin later
+	}
 	c.back.n++
 	if c.back.n == 1 && c.lasts.left() == 0 {
 		c.next = max(c.next, seq) // nothing wanted lies between

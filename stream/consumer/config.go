@@ -18,6 +18,7 @@ const (
 	defaultInactive      = 5 * time.Second
 	minHeartbeat         = 100 * time.Millisecond
 	priorityGroupMax     = 16
+	flowHeartbeat        = time.Second // of the ack policy flow_control
 )
 
 // Limits bounds what a consumer may ask for; 0 and below is no bound.
@@ -81,8 +82,12 @@ func fillIn(cfg *jsapi.ConsumerConfig, stream *jsapi.StreamConfig, limits Limits
 		}
 		cfg.AckWait = cfg.BackOff[0]
 	}
-	tracks := cfg.AckPolicy == jsapi.AckExplicit || cfg.AckPolicy == jsapi.AckAll
-	if tracks && cfg.AckWait == 0 {
+	byFlow := cfg.AckPolicy == jsapi.AckFlowControl
+	if byFlow && !pedantic {
+		cfg.FlowControl, cfg.Heartbeat = true, flowHeartbeat
+	}
+	tracks := cfg.AckPolicy != jsapi.AckNone
+	if tracks && !byFlow && cfg.AckWait == 0 {
 		cfg.AckWait = defaultAckWait
 	}
 	if !cfg.Push() && cfg.MaxWaiting == 0 {
@@ -95,14 +100,15 @@ func fillIn(cfg *jsapi.ConsumerConfig, stream *jsapi.StreamConfig, limits Limits
 		cfg.MaxAckPending = -1
 	}
 	if tracks && cfg.MaxAckPending == 0 {
-		if pedantic && stream.ConsumerLimits.MaxAckPending > 0 {
-			return pedanticErr("max_ack_pending must be set if it's configured in stream limits")
-		}
 		cfg.MaxAckPending = defaultMaxAckPending
-		for _, l := range []int{limits.MaxAckPending, stream.ConsumerLimits.MaxAckPending} {
-			if l > 0 {
-				cfg.MaxAckPending = min(cfg.MaxAckPending, l)
+		if l := stream.ConsumerLimits.MaxAckPending; l > 0 {
+			if pedantic {
+				return pedanticErr("max_ack_pending must be set if it's configured in stream limits")
 			}
+			cfg.MaxAckPending = l
+		}
+		if l := limits.MaxAckPending; l > 0 {
+			cfg.MaxAckPending = min(cfg.MaxAckPending, l)
 		}
 	}
 	if !cfg.Push() && cfg.MaxRequestBatch == 0 && limits.MaxRequestBatch > 0 {
@@ -111,18 +117,23 @@ func fillIn(cfg *jsapi.ConsumerConfig, stream *jsapi.StreamConfig, limits Limits
 		}
 		cfg.MaxRequestBatch = limits.MaxRequestBatch
 	}
-	if cfg.InactiveThreshold == 0 {
-		switch limit := stream.ConsumerLimits.InactiveThreshold; {
-		case limit > 0:
-			if pedantic {
-				return pedanticErr("inactive_threshold must be set if it's configured in stream limits")
-			}
-			cfg.InactiveThreshold = limit
-		case cfg.Durable == "":
-			cfg.InactiveThreshold = defaultInactive
+	if limit := stream.ConsumerLimits.InactiveThreshold; limit > 0 && cfg.InactiveThreshold == 0 {
+		if pedantic {
+			return pedanticErr("inactive_threshold must be set if it's configured in stream limits")
 		}
+		cfg.InactiveThreshold = limit
+	}
+	if cfg.PriorityPolicy == jsapi.PriorityPinnedClient && cfg.PriorityTimeout == 0 {
+		cfg.PriorityTimeout = defaultPriorityTimeout
 	}
 	return nil
+}
+
+// FillNew sets what a new consumer gets beyond the defaults of Check; comparisons with one that exists come before.
+func FillNew(cfg *jsapi.ConsumerConfig) {
+	if cfg.Durable == "" && cfg.InactiveThreshold == 0 {
+		cfg.InactiveThreshold = defaultInactive
+	}
 }
 
 func dropNegatives(cfg *jsapi.ConsumerConfig, pedantic bool) *jsapi.Error {
@@ -183,6 +194,10 @@ func checkAcks(cfg *jsapi.ConsumerConfig, _ *jsapi.StreamConfig) *jsapi.Error {
 		switch {
 		case !cfg.Push():
 			return jsapi.Err(jsapi.ErrConsumerAckFCRequiresPush)
+		case !cfg.FlowControl:
+			return jsapi.Err(jsapi.ErrConsumerAckFCRequiresFC)
+		case cfg.Heartbeat != flowHeartbeat:
+			return jsapi.InvalidConfig("flow control ack policy heartbeat needs to be 1s")
 		case cfg.MaxAckPending <= 0:
 			return jsapi.Err(jsapi.ErrConsumerAckFCRequiresMaxAckPending)
 		case cfg.AckWait != 0:
@@ -359,33 +374,22 @@ func checkPriority(cfg *jsapi.ConsumerConfig) *jsapi.Error {
 		if g == "" {
 			return jsapi.Err(jsapi.ErrConsumerEmptyGroupName)
 		}
-		if !validGroup(g) {
+		if !ValidGroup(g) {
 			return jsapi.Err(jsapi.ErrConsumerInvalidGroupName)
 		}
 	}
 	return nil
 }
 
-func validGroup(g string) bool {
+// ValidGroup says whether g may name a priority group.
+func ValidGroup(g string) bool {
 	return len(g) <= priorityGroupMax && strings.Trim(g, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_=-") == ""
 }
 
 // checkSupported refuses what is valid but cannot be done, so that nothing asked for is silently left out.
 func checkSupported(cfg *jsapi.ConsumerConfig) *jsapi.Error {
-	no := func(what string) *jsapi.Error { return jsapi.InvalidConfig(what + " is not supported by this server") }
-	switch {
-	case cfg.AckPolicy == jsapi.AckFlowControl:
-		return no("consumer ack policy flow_control")
-	case cfg.ReplayPolicy == jsapi.ReplayOriginal:
-		return no("consumer replay policy original")
-	case cfg.RateLimit > 0:
-		return no("consumer rate limit")
-	case cfg.Direct, cfg.Sourcing:
-		return no("consumer for mirrors and sources")
-	case cfg.PriorityPolicy != jsapi.PriorityNone:
-		return no("consumer priority policy")
-	case strings.Trim(cfg.SampleFrequency, "0%") != "":
-		return no("consumer sampling")
+	if cfg.Direct || cfg.Sourcing {
+		return jsapi.InvalidConfig("consumer for mirrors and sources is not supported by this server")
 	}
 	return nil
 }

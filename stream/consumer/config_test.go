@@ -66,7 +66,12 @@ func TestConfigTexts(t *testing.T) {
 		{`{"durable_name":"a b"}`, jsapi.ErrStreamInvalidConfig, `consumer durable name can not contain '.', '*', '>', '\', '/'`},
 		{`{"name":"a.b"}`, jsapi.ErrStreamInvalidConfig, `consumer name can not contain '.', '*', '>', '\', '/'`},
 		{`{"name":"a","durable_name":"b"}`, jsapi.ErrConsumerCreateDurableAndNameMismatch, ""},
-		{`{"replay_policy":"original"}`, jsapi.ErrStreamInvalidConfig, "consumer replay policy original is not supported by this server"},
+		{`{"direct":true,"deliver_subject":"d"}`, jsapi.ErrStreamInvalidConfig, "consumer for mirrors and sources is not supported by this server"},
+		{`{"ack_policy":"flow_control"}`, jsapi.ErrConsumerAckFCRequiresPush, ""},
+		{`{"ack_policy":"flow_control","deliver_subject":"d","max_ack_pending":-1}`, jsapi.ErrConsumerAckFCRequiresMaxAckPending, ""},
+		{`{"ack_policy":"flow_control","deliver_subject":"d","backoff":[1000]}`, jsapi.ErrConsumerAckFCRequiresNoAckWait, ""},
+		{`{"ack_policy":"flow_control","deliver_subject":"d","ack_wait":1000}`, jsapi.ErrConsumerAckFCRequiresNoAckWait, ""},
+		{`{"ack_policy":"flow_control","deliver_subject":"d","max_deliver":1}`, jsapi.ErrConsumerAckFCRequiresNoMaxDeliver, ""},
 	}
 	for _, tt := range tests {
 		var cfg jsapi.ConsumerConfig
@@ -88,8 +93,10 @@ func TestConfigDefaults(t *testing.T) {
 	stream := jsapi.StreamConfig{Name: "A", Subjects: []string{"a.>"}, Replicas: 1}
 	for in, want := range map[string]string{
 		`{"ack_policy":"none"}`: `{"deliver_policy":"all","ack_policy":"none","max_deliver":-1,"replay_policy":"instant","max_waiting":512,"inactive_threshold":5000000000,"num_replicas":0}`,
-		`{"ack_policy":"explicit","durable_name":"d","max_ack_pending":-5,"max_deliver":-3,"max_waiting":-1}`:  `{"durable_name":"d","deliver_policy":"all","ack_policy":"explicit","ack_wait":30000000000,"max_deliver":-1,"replay_policy":"instant","max_waiting":512,"max_ack_pending":-1,"num_replicas":0}`,
-		`{"ack_policy":"explicit","backoff":[1000000000,2000000000],"ack_wait":5000000000,"durable_name":"d"}`: `{"durable_name":"d","deliver_policy":"all","ack_policy":"explicit","ack_wait":1000000000,"max_deliver":-1,"backoff":[1000000000,2000000000],"replay_policy":"instant","max_waiting":512,"max_ack_pending":1000,"num_replicas":0}`,
+		`{"ack_policy":"flow_control","durable_name":"d","deliver_subject":"x","idle_heartbeat":5000000000}`:     `{"durable_name":"d","deliver_policy":"all","ack_policy":"flow_control","max_deliver":-1,"replay_policy":"instant","max_ack_pending":1000,"flow_control":true,"deliver_subject":"x","idle_heartbeat":1000000000,"num_replicas":0}`,
+		`{"ack_policy":"explicit","durable_name":"d","priority_policy":"pinned_client","priority_groups":["A"]}`: `{"durable_name":"d","deliver_policy":"all","ack_policy":"explicit","ack_wait":30000000000,"max_deliver":-1,"replay_policy":"instant","max_waiting":512,"max_ack_pending":1000,"num_replicas":0,"priority_groups":["A"],"priority_policy":"pinned_client","priority_timeout":120000000000}`,
+		`{"ack_policy":"explicit","durable_name":"d","max_ack_pending":-5,"max_deliver":-3,"max_waiting":-1}`:    `{"durable_name":"d","deliver_policy":"all","ack_policy":"explicit","ack_wait":30000000000,"max_deliver":-1,"replay_policy":"instant","max_waiting":512,"max_ack_pending":-1,"num_replicas":0}`,
+		`{"ack_policy":"explicit","backoff":[1000000000,2000000000],"ack_wait":5000000000,"durable_name":"d"}`:   `{"durable_name":"d","deliver_policy":"all","ack_policy":"explicit","ack_wait":1000000000,"max_deliver":-1,"backoff":[1000000000,2000000000],"replay_policy":"instant","max_waiting":512,"max_ack_pending":1000,"num_replicas":0}`,
 	} {
 		var cfg jsapi.ConsumerConfig
 		if err := jsapi.Decode([]byte(in), &cfg, true); err != nil {
@@ -99,6 +106,7 @@ func TestConfigDefaults(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 			continue
 		}
+		FillNew(&cfg)
 		if got := encode(t, &cfg); got != want {
 			t.Errorf("%s\n got %s\nwant %s", in, got, want)
 		}

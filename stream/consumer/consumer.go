@@ -44,6 +44,7 @@ type Consumer struct {
 	pend      pending
 	lasts     lastList
 	log       progressLog
+	pin       pin
 
 	// Reading.
 	filters []string
@@ -56,7 +57,10 @@ type Consumer struct {
 	// Demand.
 	wait    waiting
 	push    push
+	pace    pace
 	touched int64 // when somebody last showed interest
+	sample  int   // percent of acknowledgements that are reported
+	waiting bool  // for the end of a pause
 
 	confirm confirms
 	num     struct{ stream, consumer, time, pending decimal }
@@ -98,12 +102,22 @@ func (c *Consumer) configure(cfg *jsapi.ConsumerConfig) {
 	c.filters = cfg.Filters()
 	c.matched, c.matches = nil, false
 	c.push.configure(cfg)
+	c.pace.configure(cfg)
+	c.sample = samplePercent(cfg.SampleFrequency)
+	c.waiting = false
+	if cfg.PriorityPolicy != jsapi.PriorityPinnedClient {
+		c.pin = pin{}
+	}
 }
 
 // Update changes the configuration of a running consumer. If the filter changed, the partition counts the backlog
 // anew with SetBacklog.
 func (c *Consumer) Update(cfg *jsapi.ConsumerConfig) {
+	resort := cfg.PriorityPolicy == jsapi.PriorityPrioritized && c.cfg.PriorityPolicy != cfg.PriorityPolicy
 	c.configure(cfg)
+	if resort {
+		c.wait.sort()
+	}
 	c.dropCandidate()
 	c.back = backlog{n: c.back.n}
 }
@@ -147,6 +161,9 @@ func (c *Consumer) Wants(subj []byte) bool {
 
 // ackWait is how long the n-th delivery of a message may stay without acknowledgement, in ns.
 func (c *Consumer) ackWait(deliveries uint32) int64 {
+	if c.byFlow() {
+		return forever
+	}
 	if n := len(c.cfg.BackOff); n > 0 {
 		return int64(c.cfg.BackOff[min(int(deliveries), n)-1])
 	}

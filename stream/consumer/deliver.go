@@ -3,6 +3,8 @@ package consumer
 import (
 	"bytes"
 	"strconv"
+
+	"godwit/protocol/jsapi"
 )
 
 // deliverMax bounds the bytes that a consumer sends in one turn, so that a busy one starves nobody.
@@ -40,6 +42,18 @@ func (c *Consumer) deliverPull(now int64) (more bool) {
 		case foundLimit:
 			return false
 		}
+		if c.pace.on && c.hold(now) {
+			return false
+		}
+		if c.cfg.PriorityPolicy != jsapi.PriorityNone {
+			if !c.pick(now) {
+				c.endNoWait()
+				return false
+			}
+			if r = c.wait.front(); r.expires > 0 && now >= r.expires {
+				continue // the next round ends it
+			}
+		}
 		size := len(c.cand.rec.Subject) + len(c.cand.rec.Header) + len(c.cand.rec.Value)
 		reply := c.ackSubject()
 		size += len(reply)
@@ -53,6 +67,9 @@ func (c *Consumer) deliverPull(now int64) (more bool) {
 			continue
 		}
 		sent += size
+		if c.pace.on {
+			c.paid(now, size)
+		}
 		c.delivery(now)
 		r.left, r.served = r.left-1, true
 		r.bytes -= size
@@ -61,6 +78,9 @@ func (c *Consumer) deliverPull(now int64) (more bool) {
 		}
 		if r.left > 0 {
 			c.wait.rotate()
+			if c.cfg.PriorityPolicy == jsapi.PriorityPrioritized {
+				c.wait.rise()
+			}
 			continue
 		}
 		if r.limited && r.bytes > 0 {
@@ -123,19 +143,27 @@ func (c *Consumer) send(to, reply []byte) int {
 		c.head = appendSize(c.head[:0], r.Header, len(r.Value))
 		c.msg.Header, c.msg.Payload = c.head, nil
 	}
+	if c.pin.id != "" {
+		c.head = appendPin(nil, c.msg.Header, c.pin.id)
+		c.msg.Header = c.head
+	}
 	return c.out.Deliver(to, &c.msg)
 }
 
 // appendSize appends a header block with the size of the payload that is left out.
 func appendSize(b, header []byte, size int) []byte {
-	if len(header) == 0 {
-		b = append(b, "NATS/1.0\r\n"...)
-	} else {
-		b = append(b, bytes.TrimSuffix(header, []byte(crlf))...)
-	}
+	b = openHeader(b, header)
 	b = append(b, headerMsgSize...)
 	b = strconv.AppendInt(b, int64(size), 10)
 	return append(b, crlf+crlf...)
+}
+
+// openHeader appends a header block without its end, so that more may follow.
+func openHeader(b, header []byte) []byte {
+	if len(header) == 0 {
+		return append(b, "NATS/1.0\r\n"...)
+	}
+	return append(b, bytes.TrimSuffix(header, []byte(crlf))...)
 }
 
 // delivery notes that the candidate was sent.

@@ -18,6 +18,7 @@ type fakeStore struct {
 	gone     map[uint64]bool
 	first    uint64
 	epoch    uint64
+	every    int64 // ns between messages; 0 is 1 µs
 }
 
 func newFakeStore() *fakeStore { return &fakeStore{gone: map[uint64]bool{}, first: 1} }
@@ -68,6 +69,9 @@ func (s *fakeStore) Next(seq uint64) uint64 {
 
 func (s *fakeStore) record(seq uint64, r *segment.Record) int64 {
 	*r = segment.Record{Subject: []byte(s.subjects[seq-1]), Value: fmt.Appendf(nil, "m%d", seq)}
+	if s.every > 0 {
+		return int64(seq) * s.every
+	}
 	return int64(seq) * 1000
 }
 
@@ -151,6 +155,22 @@ func (e *fakeEvents) Terminated(c *Consumer, seq, cseq uint64, deliveries int, r
 	e.list = append(e.list, fmt.Sprintf("terminated %d: %s", seq, reason))
 }
 
+func (e *fakeEvents) Sampled(c *Consumer, seq, cseq uint64, deliveries int, took time.Duration) {
+	e.list = append(e.list, fmt.Sprintf("sampled %d delivered %d times after %v", seq, deliveries, took))
+}
+
+func (e *fakeEvents) Pinned(c *Consumer, group, id string) {
+	e.list = append(e.list, "pinned in "+group)
+}
+
+func (e *fakeEvents) Unpinned(c *Consumer, group, reason string) {
+	e.list = append(e.list, "unpinned in "+group+": "+reason)
+}
+
+func (e *fakeEvents) Paused(c *Consumer, until time.Time, paused bool) {
+	e.list = append(e.list, fmt.Sprintf("paused %v", paused))
+}
+
 // rig is a consumer with its surroundings, which do for it what a partition does.
 type rig struct {
 	store  *fakeStore
@@ -169,6 +189,7 @@ func newRig(cfg jsapi.ConsumerConfig) *rig {
 	if err := Check(&cfg, &stream, Limits{}, false); err != nil {
 		panic(err)
 	}
+	FillNew(&cfg)
 	r.c = r.make(&cfg)
 	return r
 }

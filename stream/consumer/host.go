@@ -3,7 +3,11 @@
 // goroutine and no lock: everything belongs to whoever runs the partition's turn, who passes in the time.
 package consumer
 
-import "godwit/stream/segment"
+import (
+	"time"
+
+	"godwit/stream/segment"
+)
 
 // Store is what a consumer sees of its partition's messages.
 type Store interface {
@@ -56,4 +60,11 @@ type Events interface {
 	Naked(c *Consumer, seq, consumerSeq uint64, deliveries int)
 	// Terminated: a message will not be delivered again, for the reason given.
 	Terminated(c *Consumer, seq, consumerSeq uint64, deliveries int, reason string)
+	// Sampled: a message was acknowledged so long after its delivery, and the configuration wants that measured.
+	Sampled(c *Consumer, seq, consumerSeq uint64, deliveries int, took time.Duration)
+	// Pinned, Unpinned: a client gets the messages alone from now on, or no longer.
+	Pinned(c *Consumer, group, id string)
+	Unpinned(c *Consumer, group, reason string)
+	// Paused: deliveries are suspended until a time, or go on.
+	Paused(c *Consumer, until time.Time, paused bool)
 }

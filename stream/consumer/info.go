@@ -9,6 +9,9 @@ import (
 // Info describes the consumer. Config is shared: the caller replaces it rather than change it.
 func (c *Consumer) Info(now int64) *jsapi.ConsumerInfo {
 	c.follow()
+	if c.wait.n > 0 {
+		c.dropUninterested() // only those that somebody waits for are counted
+	}
 	info := &jsapi.ConsumerInfo{
 		Stream:         c.Stream,
 		Name:           c.Name,
@@ -22,6 +25,7 @@ func (c *Consumer) Info(now int64) *jsapi.ConsumerInfo {
 		NumPending:     c.Pending(),
 		PushBound:      c.Bound(),
 		Time:           time.Unix(0, now).UTC(),
+		PriorityGroups: c.groups(),
 	}
 	if c.cfg.MaxDeliver == 1 {
 		info.NumRedelivered = 0

@@ -18,7 +18,6 @@ type consumerModel struct {
 	confirmed map[uint64]bool // acknowledged, and the record is durable
 	out       map[uint64]bool // delivered and not resolved
 	times     map[uint64]int  // deliveries since the last restart
-	floor     uint64          // nothing below is the consumer's business: where it began
 }
 
 // TestConsumerAgainstModel does what clients, time, limits and restarts may do, in any order.
@@ -142,6 +141,28 @@ func TestConsumerAgainstModel(t *testing.T) {
 			"checkpoint": func(*rapid.T) {
 				log()
 				records = [][]byte{r.c.AppendState(nil)}
+			},
+			"reset": func(t *rapid.T) {
+				if cfg.DeliverPolicy != jsapi.DeliverAll {
+					return
+				}
+				at, err := r.c.ResetTo(rapid.Uint64Range(0, r.store.High()+1).Draw(t, "to"), 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.c.Reset(at, nil)
+				r.recount()
+				clear(m.out)
+				clear(m.times)
+				clear(latest)
+				for s := uint64(1); s <= r.store.High(); s++ {
+					if s >= at {
+						delete(m.acked, s)
+						delete(m.confirmed, s)
+					}
+					skipped[s] = s < at
+				}
+				log()
 			},
 			"restart": func(*rapid.T) {
 				if len(records) == 0 {

@@ -12,7 +12,8 @@ type Entry struct {
 	Consumer   uint64 // consumer sequence of the first delivery
 	Deliveries uint32
 	State      EntryState
-	Due        int64 // Flying: end of the ack wait; Waiting: when it may go again; ns since 1970
+	Due        int64 // Flying: end of the ack wait; Waiting: when it may go again; Queued: when the ack wait ended, 0 if it did
+	// not or is not known any more; ns since 1970
 }
 
 // EntryState says what an Entry waits for.
@@ -286,7 +287,7 @@ func (p *pending) take(seq, hint uint64) *Entry {
 func (p *pending) expire(now, wait int64, park func(e *Entry) bool) {
 	for p.head < p.tail && now-p.at(p.head).at >= wait {
 		c := p.head
-		e := &Entry{Stream: p.at(c).seq, Consumer: c, Deliveries: 1, State: Queued}
+		e := &Entry{Stream: p.at(c).seq, Consumer: c, Deliveries: 1, State: Queued, Due: p.at(c).at + wait}
 		p.clear(c)
 		if park(e) {
 			e.State = Parked
@@ -301,6 +302,8 @@ func (p *pending) expire(now, wait int64, park func(e *Entry) bool) {
 		}
 		if e.State == Flying && park(e) {
 			p.change(e, Parked, 0)
+		} else if e.State == Flying {
+			p.change(e, Queued, e.Due)
 		} else {
 			p.change(e, Queued, 0)
 		}

@@ -11,12 +11,14 @@ var ErrBadProgress = errors.New("consumer: malformed progress record")
 // progressLog says what a progress record would have to tell.
 type progressLog struct {
 	dirty bool // something changed since the last record
+	full  bool // the next record has to state everything
 }
 
 // Flags of a record.
 const (
 	progressFull  = 1 << iota // it states everything, not only what changed
 	progressLasts             // newer messages follow a list of last ones
+	progressPin               // a client is pinned
 )
 
 // Dirty says whether there is progress that is in no record yet.
@@ -25,13 +27,20 @@ func (c *Consumer) Dirty() bool { return c.log.dirty && !c.Volatile }
 // AppendProgress appends what changed since the last record and counts it as logged:
 //
 //	flags, delivered (consumer, stream), ack floor (consumer, stream), [resume],
+//	[pinned client: id, group, since],
 //	number of entries stated, each: stream sequence (distance), consumer sequence, deliveries*4+state, [due],
 //	number of stream sequences resolved, each as distance
 //
-// All numbers are uvarints but due, a varint.
+// All numbers are uvarints but due and since, varints; texts have their length before them.
 func (c *Consumer) AppendProgress(dst []byte) []byte {
 	c.follow()
 	c.log.dirty = false
+	if c.log.full {
+		c.log.full = false
+		c.pend.touched, c.pend.resolved = c.pend.touched[:0], c.pend.resolved[:0]
+		c.pend.logged = c.delivered.Consumer
+		return c.AppendState(dst)
+	}
 	dst = c.appendHead(dst, 0)
 	var stated, gone []byte
 	var nStated, nGone, last, lastGone uint64
@@ -67,6 +76,9 @@ func (c *Consumer) appendHead(dst []byte, flags byte) []byte {
 	if c.lasts.on {
 		flags |= progressLasts
 	}
+	if c.pin.id != "" {
+		flags |= progressPin
+	}
 	dst = append(dst, flags)
 	dst = binary.AppendUvarint(dst, c.delivered.Consumer)
 	dst = binary.AppendUvarint(dst, c.delivered.Stream)
@@ -75,7 +87,16 @@ func (c *Consumer) appendHead(dst []byte, flags byte) []byte {
 	if c.lasts.on {
 		dst = binary.AppendUvarint(dst, c.lasts.resume)
 	}
+	if c.pin.id != "" {
+		dst = appendText(dst, c.pin.id)
+		dst = appendText(dst, c.pin.group)
+		dst = binary.AppendVarint(dst, c.pin.at)
+	}
 	return dst
+}
+
+func appendText(dst []byte, t string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(t))), t...)
 }
 
 func appendEntry(dst []byte, e *Entry, last uint64) []byte {
@@ -96,6 +117,10 @@ func (c *Consumer) ApplyProgress(b []byte) error {
 	floor := Position{d.uvarint(), d.uvarint()}
 	if flags&progressLasts != 0 {
 		c.lasts = lastList{on: true, resume: d.uvarint()}
+	}
+	c.pin = pin{}
+	if flags&progressPin != 0 {
+		c.pin = pin{id: d.text(), group: d.text(), at: d.varint()}
 	}
 	if d.bad {
 		return ErrBadProgress
@@ -154,6 +179,8 @@ func (c *Consumer) Activate(now int64, lasts []uint64) {
 	c.pend.logged = c.delivered.Consumer
 	c.log.dirty = false
 	c.touched = now
+	c.pin.due = later(now, int64(c.cfg.PriorityTimeout))
+	c.pace.restart(c.cfg, c.Store.High())
 	c.follow()
 }
 
@@ -179,6 +206,17 @@ func (d *decoder) uvarint() uint64 {
 		d.bad = true
 		return 0
 	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) text() string {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.bad = true
+		return ""
+	}
+	v := string(d.b[:n])
 	d.b = d.b[n:]
 	return v
 }

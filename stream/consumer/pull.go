@@ -14,18 +14,20 @@ type Pull struct {
 	jsapi.PullRequest
 	// Bad is the text of a status that refuses the request, empty for a good one.
 	Bad string
+	// Plain says that it is no JSON, and so cannot say anything about priorities.
+	Plain bool
 }
 
 // ParsePull reads a pull request: nothing is 1, a number is itself, an object is JSON, anything else is 1.
 func ParsePull(body []byte) (p Pull) {
 	b := bytes.TrimSpace(body)
 	if len(b) == 0 {
-		p.Batch = 1
+		p.Batch, p.Plain = 1, true
 		return p
 	}
 	if b[0] != '{' {
 		p.Batch, _ = strconv.Atoi(string(b))
-		p.Batch = max(1, p.Batch)
+		p.Batch, p.Plain = max(1, p.Batch), true
 		return p
 	}
 	if err := json.Unmarshal(b, &p.PullRequest); err != nil {
@@ -100,6 +102,7 @@ type request struct {
 	expires int64 // ns since 1970; 0 never
 	beat    int64 // idle heartbeat in ns; 0 none
 	beatAt  int64 // when the next one is due
+	rank    *rank // nil if priorities do not matter, or the request knows of none
 }
 
 // deadline is when the request wants attention.

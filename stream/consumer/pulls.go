@@ -1,6 +1,10 @@
 package consumer
 
-import "strconv"
+import (
+	"strconv"
+
+	"godwit/protocol/jsapi"
+)
 
 // ApplyPulls takes pull requests.
 func (c *Consumer) ApplyPulls(b *PullBatch, now int64) {
@@ -41,7 +45,13 @@ func (c *Consumer) pull(p *Pull, reply []byte, now int64) {
 	if p.Heartbeat > 0 {
 		r.beat, r.beatAt = int64(p.Heartbeat), later(now, int64(p.Heartbeat))
 	}
+	if c.cfg.PriorityPolicy != jsapi.PriorityNone {
+		c.rank(r, p, now)
+	}
 	c.wait.push(r)
+	if c.cfg.PriorityPolicy == jsapi.PriorityPrioritized {
+		c.wait.rise()
+	}
 }
 
 // refuse returns the status that a request gets at once, empty if it is fine.
@@ -58,14 +68,8 @@ func (c *Consumer) refuse(p *Pull) string {
 		return statusMaxExpires + cfg.MaxRequestExpires.String()
 	case cfg.MaxRequestBytes > 0 && p.MaxBytes > cfg.MaxRequestBytes:
 		return statusMaxBytes + strconv.Itoa(cfg.MaxRequestBytes)
-	case p.MinPending != 0 || p.MinAckPending != 0:
-		return statusNotOverflow
-	case p.ID != "":
-		return statusNotPinned
-	case p.Priority < 0 || p.Priority > 9:
-		return statusBadPriority
 	}
-	return ""
+	return c.refuseRank(p)
 }
 
 // mayWait decides about a request that does not want to wait: it is answered at once if there is nothing, or nothing

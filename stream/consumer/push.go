@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	// interestEvery is how often a push consumer looks whether somebody listens, while nobody does or while it is to be
-	// deleted when nobody does.
+	// interestEvery is how often, at least, a push consumer looks whether somebody listens, while nobody does or while it
+	// is to be deleted when nobody does. It looks more often if that is due soon, or if somebody was there a moment ago,
+	// but not more often than interestMin.
 	interestEvery = int64(250 * time.Millisecond)
+	interestMin   = int64(10 * time.Millisecond)
 
 	// The flow control window in bytes: it doubles with every answer of the client.
 	windowStart = 2 << 20
@@ -22,9 +24,11 @@ const (
 type push struct {
 	subject []byte
 	group   string
-	active  bool  // somebody listens
-	checkAt int64 // when to look again
-	beatAt  int64 // when the next heartbeat is due
+	active  bool   // somebody listens
+	lookAt  int64  // not to look again before, even if there are new messages
+	high    uint64 // the last message stored when last looked
+	checkAt int64  // when to look again
+	beatAt  int64  // when the next heartbeat is due
 
 	// Flow control: nothing is sent beyond the window until the client has answered a request.
 	window int64  // 0: off
@@ -50,28 +54,45 @@ func (c *Consumer) Bound() bool {
 // look finds out whether somebody listens.
 func (c *Consumer) look(now int64) {
 	p := &c.push
-	p.checkAt = later(now, interestEvery)
+	p.lookAt, p.high = later(now, interestMin), c.Store.High()
 	was := p.active
 	p.active = c.out.Interest(p.subject, p.group)
 	if p.active && !was {
 		p.beatAt = later(now, int64(c.cfg.Heartbeat))
 		p.out, p.asked, p.ask = 0, 0, p.ask[:0]
+		if c.byFlow() {
+			c.pend.requeue()
+		}
 	}
 	if p.active || was {
 		c.touched = now
 	}
+	p.checkAt = later(now, c.lookEvery(now))
+}
+
+// lookEvery is how long to wait before looking again whether somebody listens.
+func (c *Consumer) lookEvery(now int64) int64 {
+	every := (now - c.touched) / 8
+	if c.push.active {
+		every = int64(c.cfg.InactiveThreshold) / 4
+	}
+	return min(max(every, interestMin), interestEvery)
 }
 
 // lost notes that nobody listens any more.
 func (c *Consumer) lost(now int64) {
 	c.push.active = false
-	c.push.checkAt = later(now, interestEvery)
 	c.touched = now
+	c.push.checkAt = later(now, c.lookEvery(now))
 }
 
 func (c *Consumer) deliverPush(now int64) (more bool) {
 	p := &c.push
-	if !p.active && now >= p.checkAt {
+	if !p.active && (now >= p.checkAt || c.Store.High() != p.high) {
+		if now < p.lookAt {
+			p.checkAt = min(p.checkAt, p.lookAt)
+			return false
+		}
 		c.look(now)
 	}
 	if !p.active {
@@ -88,6 +109,9 @@ func (c *Consumer) deliverPush(now int64) (more bool) {
 		case foundNothing, foundLimit, foundPause:
 			return false
 		}
+		if c.pace.on && c.hold(now) {
+			return false
+		}
 		reply := c.ackSubject()
 		size := len(c.cand.rec.Subject) + len(c.cand.rec.Header) + len(c.cand.rec.Value) + len(reply)
 		if c.send(p.subject, reply) == 0 {
@@ -95,11 +119,14 @@ func (c *Consumer) deliverPush(now int64) (more bool) {
 			return false
 		}
 		sent += size
+		if c.pace.on {
+			c.paid(now, size)
+		}
 		c.delivery(now)
 		p.beatAt = later(now, int64(c.cfg.Heartbeat))
 		if p.window > 0 {
 			p.out += int64(size)
-			if len(p.ask) == 0 && p.out > p.window/2 {
+			if c.wantFlow() {
 				c.askFlow()
 			}
 		}
@@ -122,8 +149,9 @@ func (c *Consumer) askFlow() {
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// FlowReply takes an answer to a flow control request; subject is the one it came on.
-func (c *Consumer) FlowReply(subject []byte) {
+// FlowReply takes an answer to a flow control request; subject is the one it came on, seq the stream sequence up to which
+// the client says it is, 0 if it does not say.
+func (c *Consumer) FlowReply(subject []byte, seq uint64, now int64) {
 	p := &c.push
 	if len(p.ask) == 0 || !bytes.Equal(subject, p.ask) {
 		return
@@ -131,6 +159,9 @@ func (c *Consumer) FlowReply(subject []byte) {
 	p.window = min(2*p.window, windowMax)
 	p.out = max(0, p.out-p.asked)
 	p.ask = p.ask[:0]
+	if c.byFlow() {
+		c.ackFlow(seq, now)
+	}
 }
 
 // tickPush looks for interest and sends heartbeats.
@@ -143,6 +174,8 @@ func (c *Consumer) tickPush(now int64) {
 		p.beatAt = later(now, beat)
 		if c.heartbeat(p.subject, p.ask) == 0 {
 			c.lost(now)
+		} else if c.byFlow() && len(p.ask) == 0 && c.pend.len() > 0 {
+			c.askFlow()
 		}
 	}
 }

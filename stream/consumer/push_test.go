@@ -24,7 +24,7 @@ func TestPushDeliversWhileSomebodyListens(t *testing.T) {
 	if r.c.Bound() {
 		t.Fatal("bound to nobody")
 	}
-	if due := r.c.NextDue(r.now); due != r.now+interestEvery {
+	if due := r.c.NextDue(r.now); due != r.now+interestMin {
 		t.Fatalf("looks again in %v", time.Duration(due-r.now))
 	}
 	delete(r.out.deaf, "d")
@@ -82,11 +82,11 @@ func TestPushFlowControl(t *testing.T) {
 	if got := statuses(r.pass(time.Second)); len(got) != 1 || !strings.Contains(got[0], "Nats-Consumer-Stalled: "+ask) {
 		t.Fatalf("heartbeat %q", got)
 	}
-	r.c.FlowReply([]byte("$JS.FC.S.C.other"))
+	r.c.FlowReply([]byte("$JS.FC.S.C.other"), 0, r.now)
 	if len(r.c.push.ask) == 0 {
 		t.Fatal("an answer to something else counted")
 	}
-	r.c.FlowReply([]byte(ask))
+	r.c.FlowReply([]byte(ask), 0, r.now)
 	if r.c.push.window != 400 {
 		t.Fatalf("window is %d", r.c.push.window)
 	}

@@ -26,12 +26,17 @@ const (
 	statusNotOverflow = statusBad + "Not a Overflow Priority consumer"
 	statusNotPinned   = statusBad + "Not a Pinned Client Priority consumer"
 	statusBadPriority = statusBad + "Priority must be between 0 and 9"
+	statusNoGroup     = statusBad + "Priority Group missing"
+	statusBadGroup    = statusBad + "Invalid Priority Group"
+	statusPinMismatch = "423 Nats-Pin-Id mismatch"
+	statusWrongPin    = "423 Nats-Wrong-Pin-Id"
 
 	headerPendingMsgs  = "Nats-Pending-Messages: "
 	headerPendingBytes = "Nats-Pending-Bytes: "
 	headerLastConsumer = "Nats-Last-Consumer: "
 	headerLastStream   = "Nats-Last-Stream: "
 	headerStalled      = "Nats-Consumer-Stalled: "
+	headerPin          = "Nats-Pin-Id: "
 	headerMsgSize      = "Nats-Msg-Size: "
 	crlf               = "\r\n"
 )

@@ -13,7 +13,7 @@ func (c *Consumer) Tick(now int64) {
 	if c.wait.n > 0 {
 		c.touched = now
 	}
-	if c.tracks() && c.pend.nextDue(c.ackWait(1)) <= now {
+	if c.tracks() && !c.byFlow() && c.pend.nextDue(c.ackWait(1)) <= now {
 		c.pend.expire(now, c.ackWait(1), c.park)
 		c.log.dirty = true
 	}
@@ -33,12 +33,22 @@ func (c *Consumer) Tick(now int64) {
 	if c.cfg.Push() {
 		c.tickPush(now)
 	}
+	if c.pace.openAt <= now {
+		c.pace.openAt = 0 // the next delivery looks again
+	}
+	if c.pin.id != "" && c.pin.due <= now {
+		c.unpin(unpinnedTimeout)
+	}
+	if c.waiting && !c.paused(now) {
+		c.waiting = false
+		c.Events.Paused(c, *c.cfg.PauseUntil, false)
+	}
 }
 
 // NextDue is when Tick is to be called next, a time that never comes if there is nothing to do.
 func (c *Consumer) NextDue(now int64) int64 {
 	due := int64(never)
-	if c.tracks() {
+	if c.tracks() && !c.byFlow() {
 		due = c.pend.nextDue(c.ackWait(1))
 	}
 	if c.wait.n > 0 {
@@ -47,7 +57,14 @@ func (c *Consumer) NextDue(now int64) int64 {
 	if c.cfg.Push() {
 		due = min(due, c.nextPush())
 	}
+	if c.pace.openAt > 0 {
+		due = min(due, c.pace.openAt)
+	}
+	if c.pin.id != "" {
+		due = min(due, c.pin.due)
+	}
 	if u := c.cfg.PauseUntil; u != nil && c.paused(now) {
+		c.waiting = true
 		due = min(due, u.UnixNano())
 	}
 	return min(due, c.inactiveAt(now))

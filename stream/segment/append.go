@@ -12,7 +12,10 @@ import (
 //
 // A message batch must consist of exactly h.Count whole records, which may span parts. Errors: ErrBatchTooLarge,
 // ErrBadBatch, ErrOutOfOrder, which change nothing; ErrFailed, ErrClosed.
-func (l *Log) Append(h Head, body ...[]byte) error {
+func (l *Log) Append(h Head, body ...[]byte) error { return l.append(h, 0, nil, body) }
+
+// append is Append. With flagPacked, what is stored is packed instead of the body.
+func (l *Log) append(h Head, flags uint8, packed []byte, body [][]byte) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
@@ -27,6 +30,9 @@ func (l *Log) Append(h Head, body ...[]byte) error {
 	if err != nil {
 		return err
 	}
+	if flags&flagPacked != 0 {
+		n = len(packed)
+	}
 	length := batchHeadBytes + n
 	if l.unflushed+int64(length) > l.maxUnwritten && l.unflushed > 0 {
 		if _, err := l.Flush(false); err != nil {
@@ -37,10 +43,14 @@ func (l *Log) Append(h Head, body ...[]byte) error {
 	start := int(b.len.Load())
 	data := b.bytes[start : start+length]
 	at := batchHeadBytes
-	for _, p := range body {
-		at += copy(data[at:], p)
+	if flags&flagPacked != 0 {
+		copy(data[at:], packed)
+	} else {
+		for _, p := range body {
+			at += copy(data[at:], p)
+		}
 	}
-	head := batchHead{Head: h, length: length, durable: l.durable.Load()}
+	head := batchHead{Head: h, flags: flags, length: length, durable: l.durable.Load()}
 	head.put(data)
 	l.hash.seal(data)
 	l.publish(b, &h, maxTime, int64(length))
@@ -131,6 +141,7 @@ func (l *Log) roll(h *Head) *segment {
 	}
 	s := newSegment(l.opts.FS, l.opts.Dir, suffix, head)
 	s.mu.sparse = &sparse{}
+	l.bytes.Add(s.size.Load())
 	l.changeSegments(func(list []*segment) []*segment { return append(list, s) })
 	if prev := l.active; prev != nil {
 		prev.sealed.Store(true)
@@ -159,4 +170,5 @@ func (l *Log) publish(b *block, h *Head, maxTime, length int64) {
 	l.last.Store(h.Index)
 	l.next.Store(h.next())
 	l.unflushed += length
+	l.bytes.Add(length)
 }

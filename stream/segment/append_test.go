@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -225,6 +226,55 @@ func TestCursorPassesDroppedSegments(t *testing.T) {
 	must(t, w.log.Close())
 }
 
+// TestSeqAt compares with a search of all messages. Times wander, so that they run backwards at times.
+func TestSeqAt(t *testing.T) {
+	o := testOptions(vfs.NewMem())
+	o.SegmentBytes = 512 << 10
+	w, _ := openWriter(t, o)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range 3000 {
+		w.time += rng.Int64N(100) - 40
+		must(t, w.append(text(i, rng.IntN(500)), text(i, 10)))
+		if i%10 == 0 {
+			w.flush(t, true)
+		}
+	}
+	check := func() {
+		t.Helper()
+		for range 500 {
+			at := w.messages[rng.IntN(len(w.messages))].time + rng.Int64N(3) - 1
+			want := w.next
+			for i := range w.messages {
+				if w.messages[i].time >= at {
+					want = w.messages[i].seq
+					break
+				}
+			}
+			if got := w.log.SeqAt(at); got != want {
+				t.Fatalf("sequence at %d is %d, want %d", at, got, want)
+			}
+		}
+		if got := w.log.SeqAt(math.MinInt64); got != 1 {
+			t.Fatalf("first is %d", got)
+		}
+		if got := w.log.SeqAt(math.MaxInt64); got != w.next {
+			t.Fatalf("behind the last is %d", got)
+		}
+	}
+	check()
+	w.flush(t, true)
+	must(t, w.log.SaveCheckpoint(w.index-1000, nil)) // a part of the index comes from it
+	must(t, w.log.Close())
+	messages := w.messages
+	w, report := openWriter(t, o)
+	if report.Segments < 3 || report.Replayed != 1000 {
+		t.Fatalf("%+v", report)
+	}
+	w.messages = messages
+	check()
+	must(t, w.log.Close())
+}
+
 func TestAppendAllocatesNothing(t *testing.T) {
 	o := testOptions(vfs.NewVolatile())
 	o.Sync = SyncOS
@@ -311,6 +361,7 @@ func TestZerosAreKeptAhead(t *testing.T) {
 	for i := range 2000 {
 		must(t, w.append(text(i, 300)))
 		w.flush(t, true)
+		must(t, w.log.syncTo(w.index))
 		w.log.waitForTasks()
 	}
 	if g, n := grown.Load(), inside.Load(); g > 20 || n < 1900 {

@@ -10,6 +10,7 @@ import (
 // attempt is a recovery from one checkpoint, or from none. It scans the log from there on and replays it.
 type attempt struct {
 	*recovery
+	unpacked   []byte      // scratch
 	ck         *checkpoint // nil: from the first segment
 	segs       []*segment
 	heads      []bool // of each segment: its head is intact, or known from the checkpoint
@@ -225,7 +226,10 @@ func (a *attempt) visit(s *segment, h *batchHead, b []byte, at int64) (reason st
 	if next := max(a.next, s.base); h.Base < next {
 		return fmt.Sprintf("batch %d begins at sequence %d, below %d", h.Index, h.Base, next), nil
 	}
-	body := b[batchHeadBytes:]
+	body, ok := h.bodyOf(b, &a.unpacked)
+	if !ok {
+		return fmt.Sprintf("batch %d cannot be decompressed", h.Index), nil
+	}
 	maxTime, ok := maxTimeOf(&h.Head, body)
 	if !ok {
 		return fmt.Sprintf("batch %d has malformed records", h.Index), nil
@@ -251,7 +255,6 @@ func (a *attempt) visit(s *segment, h *batchHead, b []byte, at int64) (reason st
 type restoreError struct{ err error }
 
 func (e *restoreError) Error() string { return "restore: " + e.err.Error() }
-func (e *restoreError) Unwrap() error { return e.err }
 
 // restore hands the checkpoint to the owner, once.
 func (a *attempt) restore() error {

@@ -204,6 +204,7 @@ func runLives(seed uint64) error {
 			sync.Mutex
 			left    int
 			crashed *vfs.Mem
+			killed  bool // only the process dies; what was written stays, though it is not synced
 			durable uint64
 		}
 		power.left = 1 + rng.IntN(150)
@@ -217,7 +218,9 @@ func runLives(seed uint64) error {
 			power.left--
 			if power.left == 0 {
 				power.durable = v.durable.Load()
-				power.crashed = disk.CrashClone(crashRNG)
+				if power.killed = crashRNG.IntN(3) == 0; !power.killed {
+					power.crashed = disk.CrashClone(crashRNG)
+				}
 			}
 			if power.left <= 0 {
 				return &vfs.Fault{Err: errPower}
@@ -237,6 +240,8 @@ func runLives(seed uint64) error {
 		switch {
 		case power.crashed != nil:
 			disk = power.crashed
+			v.durable.Store(power.durable)
+		case power.killed:
 			v.durable.Store(power.durable)
 		case err != nil:
 			power.Unlock()
@@ -276,4 +281,54 @@ func TestPowerCut(t *testing.T) {
 		}
 	}
 	t.Logf("%d logs with 4 lives each", n)
+}
+
+// TestKillThenPowerCut kills the process at every operation, opens the log again, and cuts the power at once: what Open
+// called durable is there.
+func TestKillThenPowerCut(t *testing.T) {
+	for _, policy := range []SyncPolicy{SyncAlways, SyncOS} {
+		for last := 1; ; last++ {
+			disk := vfs.NewMem()
+			var n atomic.Int64
+			o := testOptions(vfs.Inject(disk, func(op vfs.Op) *vfs.Fault {
+				if n.Add(1) > int64(last) {
+					return &vfs.Fault{Err: errPower}
+				}
+				return nil
+			}))
+			o.Sync = policy
+			o.SegmentBytes = 4 << 10
+			l, _, err := Open(o)
+			if err == nil {
+				w := &writer{log: l, next: 1}
+				for i := range 12 {
+					if w.append(text(i, 900)) != nil {
+						break
+					}
+					l.Flush(true)
+				}
+				l.Close()
+			}
+			o.FS = disk
+			again, report, err := Open(o)
+			must(t, err)
+			durable := again.Durable()
+			if durable != again.LastIndex() || len(report.Damage) > 0 {
+				t.Fatalf("%v, %d operations: durable %d of %d, %+v", policy, last, durable, again.LastIndex(), report)
+			}
+			for seed := range uint64(30) {
+				o.FS = disk.CrashClone(rand.New(rand.NewPCG(seed, 5)))
+				l, report, err := Open(o)
+				must(t, err)
+				if l.LastIndex() != durable || len(report.Damage) > 0 {
+					t.Fatalf("%v, %d operations: ends at %d, durable was %d, %+v", policy, last, l.LastIndex(), durable, report)
+				}
+				must(t, l.Close())
+			}
+			must(t, again.Close())
+			if n.Load() < int64(last) { // nothing was left to kill
+				break
+			}
+		}
+	}
 }

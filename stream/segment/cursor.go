@@ -16,7 +16,8 @@ const (
 // Cursor reads the messages of a log in order. One goroutine at a time uses it, beside the owner and other cursors. It
 // passes over dropped segments, but reads a batch that it has begun to its end.
 //
-// Where the messages lie in tail blocks, nothing is copied: such slices are shared and valid as long as they are held.
+// Where the messages lie in tail blocks uncompressed, nothing is copied: such slices are shared and valid as long as they
+// are held.
 // Else the cursor reads the files itself, in large pieces, and verifies every batch; such slices are valid until the
 // next call but one of Next, Seek, Skip or Release.
 type Cursor struct {
@@ -41,6 +42,10 @@ type Cursor struct {
 	piece []byte // content of the file at from, in cold[last]
 	from  int64
 	size  int // of the next read
+
+	// Buffers for compressed batches, used in turns like cold.
+	unpacked  [2][]byte
+	unpacking int // the one in which the current batch lies, or the last one did
 
 	damage *CorruptError // that the cursor stands at
 }
@@ -74,7 +79,7 @@ func (c *Cursor) skipTo(seq uint64) {
 // Release drops the memory that the cursor holds: its own buffers, and the hold on a tail block. It keeps its place, and
 // looks that up again when it is used. Call it when a reader pauses.
 func (c *Cursor) Release() {
-	c.batch, c.piece, c.cold = nil, nil, [2][]byte{}
+	c.batch, c.piece, c.cold, c.unpacked = nil, nil, [2][]byte{}, [2][]byte{}
 	c.size = coldFirst
 }
 
@@ -144,6 +149,9 @@ func (c *Cursor) advance() (bool, error) {
 		c.pos, c.left = c.at, 0
 	}
 	for {
+		if c.damage != nil {
+			return false, c.damage
+		}
 		if c.seg == nil || c.seg.dropped.Load() {
 			if ok, err := c.find(); !ok || err != nil {
 				return false, err
@@ -184,7 +192,13 @@ func (c *Cursor) enter(h *batchHead, batch []byte) bool {
 		return false
 	}
 	from := max(c.seq, h.Base)
-	c.batch, c.off, c.left, c.time = batch, batchHeadBytes, int(h.Count), h.Time
+	c.batch, c.off = batch, batchHeadBytes
+	if h.flags&flagPacked != 0 && !c.unpack(h, batch) {
+		c.batch = nil
+		c.damage = &CorruptError{c.seg.logPath(), c.at, "batch cannot be decompressed"}
+		return false
+	}
+	c.left, c.time = int(h.Count), h.Time
 	c.seq = h.Base
 	c.skipTo(from)
 	return true
@@ -319,20 +333,27 @@ func (l *Log) Read(seq uint64, r *Record) (time int64, err error) {
 // SeqAt returns the sequence of the first message whose time is t or later, by position in the log; if there is none,
 // the sequence to be assigned next. Damaged batches are passed over.
 func (l *Log) SeqAt(t int64) uint64 {
-	for _, s := range *l.segs.Load() {
-		if s.maxTime.Load() < t {
-			continue
+	for {
+		next := l.next.Load()
+		segs := *l.segs.Load()
+		for _, s := range segs {
+			if s.maxTime.Load() < t {
+				continue
+			}
+			pos, seq, err := l.locateTime(s, t)
+			if err != nil {
+				pos, seq = segmentHeadBytes, s.base
+			}
+			c := Cursor{l: l, seq: seq, seg: s, pos: pos, size: 2 * timesEvery}
+			if found, ok := c.seek(t, s); ok {
+				return found
+			}
 		}
-		pos, seq, err := l.locateTime(s, t)
-		if err != nil {
-			pos, seq = segmentHeadBytes, s.base
+		if len(segs) == 0 || !segs[len(segs)-1].dropped.Load() {
+			return next
 		}
-		c := Cursor{l: l, seq: seq, seg: s, pos: pos, size: 2 * timesEvery}
-		if found, ok := c.seek(t, s); ok {
-			return found
-		}
+		// All that were looked at have been dropped meanwhile; there are others.
 	}
-	return l.next.Load()
 }
 
 // seek reads on to the first message of s whose time is t or later.

@@ -321,6 +321,18 @@ func TestDamageIsReported(t *testing.T) {
 		{"last segment's head", func(t *testing.T, o Options, segments []string) {
 			change(t, o.FS, path(o, segments[len(segments)-1]), func(b []byte) []byte { b[30] ^= 4; return b })
 		}, "segment's head", 0},
+		{"head of the segment in which the checkpoint ends", func(t *testing.T, o Options, segments []string) {
+			for i := range segments { // the one before the first whose first index is above
+				b, err := vfs.ReadFile(o.FS, path(o, segments[i]), math.MaxInt32)
+				must(t, err)
+				var h segmentHead
+				if ok, _ := h.decode(b, newHasher(o.Key)); ok && h.first > 36 {
+					change(t, o.FS, path(o, segments[i-1]), func(b []byte) []byte { b[8] ^= 4; return b })
+					return
+				}
+			}
+			t.Fatal("no such segment")
+		}, "segment's head", 0},
 		{"segment missing", func(t *testing.T, o Options, segments []string) {
 			noCheckpoints(t, o)
 			must(t, o.FS.Remove(path(o, segments[1])))
@@ -474,11 +486,11 @@ func TestNewerFormatIsRefused(t *testing.T) {
 				return b
 			})
 		},
-		"compressed batch": func(fsys vfs.FS) {
+		"unknown flags": func(fsys vfs.FS) {
 			segments := segmentNames(t, o)
 			change(t, fsys, path(segments[len(segments)-1]), func(b []byte) []byte {
 				batch := b[lastBatch(b):]
-				batch[15] |= 1
+				batch[15] |= 2
 				hash.seal(batch)
 				return b
 			})

@@ -16,6 +16,7 @@
 //	<index>-2.checkpoint              may be of the same index
 //	mark                              lower bound of what is durable, and the first segment that still counts
 //	*.tmp                             left by a crash, removed
+//	<base>.void                       a segment of which nothing verifies, put aside instead of being removed; see ErrWrongKey
 //
 // # Segment
 //
@@ -42,7 +43,7 @@
 //
 //	0   hash u64         over [8, length)
 //	8   length u32       of the whole batch
-//	12  kind u8, format u8 = 1, attributes u8 (the owner's), flags u8 (bit 0 is reserved: body compressed with S2)
+//	12  kind u8, format u8 = 1, attributes u8 (the owner's), flags u8 (bit 0: body is one S2 block)
 //	16  index u64        Raft index, 1 more than that of the batch before
 //	24  term u64
 //	32  time i64         leader's clock, ns

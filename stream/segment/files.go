@@ -111,7 +111,7 @@ func (o *openFiles) touch(s *segment) {
 	o.list = append(o.list, s)
 }
 
-// locate returns the last place at or before the batch that holds seq in s, or the time entries if times is true.
+// locate returns the last known place at or before the batch of s that holds seq.
 func (l *Log) locate(s *segment, seq uint64) (place, error) {
 	s.mu.RLock()
 	if x := s.mu.sparse; x != nil {

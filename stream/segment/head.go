@@ -39,13 +39,14 @@ func (h *Head) next() uint64 { return h.Base + uint64(h.Count) }
 // batchHead is a Head as it is stored.
 type batchHead struct {
 	Head
+	flags   uint8
 	length  int // of the whole batch
 	durable uint64
 }
 
 func (h *batchHead) put(b []byte) {
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.length))
-	b[12], b[13], b[14], b[15] = byte(h.Kind), formatBatch, h.Attrs, 0
+	b[12], b[13], b[14], b[15] = byte(h.Kind), formatBatch, h.Attrs, h.flags
 	binary.LittleEndian.PutUint64(b[16:], h.Index)
 	binary.LittleEndian.PutUint64(b[24:], h.Term)
 	binary.LittleEndian.PutUint64(b[32:], uint64(h.Time))
@@ -58,7 +59,7 @@ func (h *batchHead) put(b []byte) {
 func (h *batchHead) get(b []byte) {
 	_ = b[batchHeadBytes-1]
 	h.length = int(binary.LittleEndian.Uint32(b[8:]))
-	h.Kind, h.Attrs = Kind(b[12]), b[14]
+	h.Kind, h.Attrs, h.flags = Kind(b[12]), b[14], b[15]
 	h.Index = binary.LittleEndian.Uint64(b[16:])
 	h.Term = binary.LittleEndian.Uint64(b[24:])
 	h.Time = int64(binary.LittleEndian.Uint64(b[32:]))
@@ -132,10 +133,11 @@ func (h *hasher) checkBatch(b []byte, head *batchHead) (state batchState, need i
 	if binary.LittleEndian.Uint64(b) != h.sum(b[8:n]) {
 		return batchBad, 0, fmt.Sprintf("hash of batch %d does not match", head.Index)
 	}
-	if b[13] > formatBatch || b[15] != 0 || head.Kind > KindCommand {
+	known, sound := packedHead(b)
+	if b[13] > formatBatch || !known || head.Kind > KindCommand {
 		return batchNewer, 0, ""
 	}
-	if b[13] == 0 || head.Kind == 0 || (head.Kind == KindMessages) != (head.Count > 0) || head.next() < head.Base {
+	if b[13] == 0 || !sound || head.Kind == 0 || (head.Kind == KindMessages) != (head.Count > 0) || head.next() < head.Base {
 		return batchBad, 0, fmt.Sprintf("batch %d contradicts itself", head.Index)
 	}
 	return batchGood, n, ""

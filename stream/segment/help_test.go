@@ -48,6 +48,7 @@ type writer struct {
 	next     uint64
 	index    uint64
 	time     int64
+	packed   bool // every third batch is compressed
 }
 
 // append adds a batch of messages with these texts. Every other batch comes in several parts.
@@ -66,6 +67,9 @@ func (w *writer) append(texts ...string) error {
 			parts, body = append(parts, body[:cut]), body[cut:]
 		}
 		w.next++
+	}
+	if w.packed && w.index%3 == 0 {
+		return w.log.AppendPacked(h, append(parts, body)...)
 	}
 	return w.log.Append(h, append(parts, body)...)
 }

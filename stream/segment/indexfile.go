@@ -145,6 +145,8 @@ func (s *segment) openIndex(hash *hasher) (f vfs.File, head []byte, pages int, e
 	if err = readFull(f, head, 0); err == nil {
 		_, n, ok := s.checkIndexHead(head, indexMagic)
 		fences := indexHeadBytes + n*sparseBytes
+		size, serr := f.Size()
+		ok = ok && serr == nil && int64(pad(fences)+n*indexPageBytes) <= size // before that much is allocated
 		if ok && fences > len(head) {
 			head = make([]byte, fences)
 			err = readFull(f, head, 0)

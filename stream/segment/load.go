@@ -55,12 +55,12 @@ func (a *attempt) loadSegments() error {
 			}
 			continue
 		}
-		if err := a.addFile(file, firstSerial); err != nil {
+		resume, err := a.addFile(file, known, firstSerial)
+		if err != nil {
 			return err
 		}
-		if known != nil && len(a.segs) > 0 {
-			a.from = len(a.segs) - 1
-			a.resume = true
+		if resume {
+			a.from, a.resume = len(a.segs)-1, true
 		}
 	}
 	for _, s := range fromCheckpoint {
@@ -99,15 +99,19 @@ func (a *attempt) addKnown(c *checkpointSegment) error {
 	return nil
 }
 
-// addFile adds a segment that is to be scanned, and removes it if it was dropped.
-func (a *attempt) addFile(file segmentFile, firstSerial uint64) error {
+// addFile adds a segment that is to be scanned, and removes it if it was dropped. known is what the checkpoint says of
+// it, if it ends there; resume says that this holds, so that the scan may start where the checkpoint ends.
+func (a *attempt) addFile(file segmentFile, known *checkpointSegment, firstSerial uint64) (resume bool, err error) {
 	name := segmentName(file.base, file.suffix)
 	path := filepath.Join(a.l.opts.Dir, name)
 	h, ok, err := a.readHead(path + extLog)
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch {
+	case !ok && known != nil:
+		a.report(path+extLog, 0, "hash of a segment's head does not match")
+		h, ok, resume = known.segmentHead, true, true
 	case !ok:
 		a.badHeads++
 		// What can be known: batches tell the rest.
@@ -116,21 +120,25 @@ func (a *attempt) addFile(file segmentFile, firstSerial uint64) error {
 			h.serial, h.generation = a.segs[n-1].serial+1, a.segs[n-1].generation
 		}
 	case h.serial < a.mark.firstSerial:
-		return a.l.removeSegmentFiles(path)
+		return false, a.l.removeSegmentFiles(path)
 	case h.serial < firstSerial:
-		return nil // dropped before the checkpoint was made, and the mark that says so is lost
+		return false, nil // dropped before the checkpoint was made, and the mark that says so is lost
 	case h.base != file.base:
 		a.report(path+extLog, 0, fmt.Sprintf("segment of base %d under another name", h.base))
 		h.base = file.base
 	default:
 		a.verified++
+		resume = known != nil && h.serial == known.serial && h.generation == known.generation && h.first == known.first
+		if known != nil && !resume {
+			a.report(path+extLog, 0, "segment is not the one that the checkpoint knows")
+		}
 	}
 	s := newSegment(a.l.opts.FS, a.l.opts.Dir, file.suffix, h)
 	s.exists = true
 	a.segs = append(a.segs, s)
 	a.heads = append(a.heads, ok)
 	a.generation = max(a.generation, h.generation)
-	return nil
+	return resume, nil
 }
 
 // expectAfter guesses the first index of a segment whose head is lost.

@@ -28,7 +28,9 @@ type Log struct {
 	firstSerial uint64
 	unflushed   int64 // bytes appended and not handed over
 	due         []ioRange
-	blockBytes  int // of the next block
+	blockBytes  int    // of the next block
+	plain       []byte // scratch of AppendPacked
+	packed      []byte // the same
 	maxBlock    int
 
 	// What readers see.

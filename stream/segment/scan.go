@@ -165,6 +165,7 @@ func maxTimeOf(h *Head, body []byte) (int64, bool) {
 func rebuildSparse(s *segment, f vfs.File, hash *hasher) (*sparse, error) {
 	sc := newScanner(hash)
 	x := &sparse{}
+	var unpacked []byte
 	maxTime := int64(math.MinInt64)
 	index, seq, pos, limit := s.first, s.base, int64(segmentHeadBytes), s.size.Load()
 	for pos < limit {
@@ -173,8 +174,10 @@ func rebuildSparse(s *segment, f vfs.File, hash *hasher) (*sparse, error) {
 				return "out of order", nil
 			}
 			x.noteDue(&s.segmentHead, &h.Head, at, maxTime)
-			if t, ok := maxTimeOf(&h.Head, b[batchHeadBytes:]); ok {
-				maxTime = max(maxTime, t)
+			if body, ok := h.bodyOf(b, &unpacked); ok {
+				if t, ok := maxTimeOf(&h.Head, body); ok {
+					maxTime = max(maxTime, t)
+				}
 			}
 			index, seq = h.Index+1, h.next()
 			return "", nil

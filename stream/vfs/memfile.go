@@ -35,6 +35,9 @@ func (p *memPages) readAt(b []byte, off int64) int {
 }
 
 func (p *memPages) writeAt(b []byte, off int64) {
+	if len(b) == 0 {
+		return
+	}
 	p.size = max(p.size, off+int64(len(b)))
 	for len(b) > 0 {
 		i, at := off/pageBytes, int(off%pageBytes)

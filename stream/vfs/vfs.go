@@ -7,8 +7,10 @@
 package vfs
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 )
 
@@ -121,22 +123,26 @@ func writeSynced(fsys FS, name string, parts [][]byte) error {
 	return f.Close()
 }
 
-// MkdirAllSync creates dir and its missing parents and makes all of them durable.
+// MkdirAllSync creates dir and its missing parents and makes them durable, level by level: a directory is made only
+// after its parent is durable. The lowest one that exists already is made durable too, because its maker may have died
+// in between.
 func MkdirAllSync(fsys FS, dir string) error {
-	var missing []string
-	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
-		if _, err := fsys.Stat(d); err == nil || d == filepath.Dir(d) {
-			break
+	dir = filepath.Clean(dir)
+	parent := filepath.Dir(dir)
+	if parent == dir {
+		return nil
+	}
+	if _, err := fsys.Stat(dir); err == nil {
+		if err := fsys.SyncDir(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err // a parent that cannot be read was made by somebody else
 		}
-		missing = append(missing, d)
+		return fsys.MkdirAll(dir) // fails if it is a file
+	}
+	if err := MkdirAllSync(fsys, parent); err != nil {
+		return err
 	}
 	if err := fsys.MkdirAll(dir); err != nil {
 		return err
 	}
-	for _, d := range missing {
-		if err := fsys.SyncDir(filepath.Dir(d)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return fsys.SyncDir(parent)
 }

@@ -18,7 +18,7 @@ import (
 // connection, no subscription, no goroutine, and no memory that grows from wave to wave.
 func TestChurnLeavesNothingBehind(t *testing.T) {
 	const connections, atOnce = 5000, 200
-	waves := harness.Count(t, "GODWIT_CHURN_WAVES", 3)
+	waves := harness.Count(t, "GODWIT_CHURN_WAVES", 2)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	s := harness.Start(t, harness.Options{Config: "lame_duck_duration: 31s"})

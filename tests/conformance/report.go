@@ -25,7 +25,13 @@ func conclude(w io.Writer, rep *suite.Report, f *suiteFlags, listed *suite.List)
 	}
 	printVerdict(w, v, listed)
 	if f.update {
-		added := v.Extend(listed)
+		var unsteady *suite.List
+		if f.unsteady != "" {
+			if unsteady, err = suite.ReadList(f.unsteady); err != nil {
+				return 2, err
+			}
+		}
+		added := v.Extend(listed, unsteady)
 		if added > 0 {
 			if err := listed.Write(f.list); err != nil {
 				return 2, err

@@ -23,6 +23,7 @@ type suiteFlags struct {
 	list       string
 	listed     bool
 	update     bool
+	unsteady   string
 	out        string
 	log        string
 	limit      time.Duration
@@ -40,6 +41,7 @@ func parseSuiteFlags(args []string) (*suiteFlags, error) {
 	fs.StringVar(&f.list, "list", "", "stored list of tests that pass: the run fails when one of them does")
 	fs.BoolVar(&f.listed, "listed", false, "run only the tests of the stored list")
 	fs.BoolVar(&f.update, "update", false, "add to the stored list what passed at the first attempt; nothing is ever removed")
+	fs.StringVar(&f.unsteady, "unsteady", "", "list of tests that --update does not add, because their outcome depends on the machine's timing")
 	fs.StringVar(&f.out, "out", "", "write everything as JSON to this file: status, seconds, subtests, output of failures")
 	fs.StringVar(&f.log, "log", "", "write the service's log to this file: every request, with its duration")
 	fs.DurationVar(&f.limit, "test-timeout", 2*time.Minute, "a test that runs longer is killed and counts as failed")

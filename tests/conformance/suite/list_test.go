@@ -111,8 +111,11 @@ func TestJudge(t *testing.T) {
 	if v.OK() {
 		t.Error("all is said to be well")
 	}
+	if v.Extend(listed, listOf("p/New")) != 0 {
+		t.Error("an unsteady test was put on the list")
+	}
 	before := listed.Len()
-	if v.Extend(listed) != 1 || listed.Len() != before+1 || !listed.Has("p/New") || !listed.Has("p/Bad") {
+	if v.Extend(listed, nil) != 1 || listed.Len() != before+1 || !listed.Has("p/New") || !listed.Has("p/Bad") {
 		t.Errorf("extended list: %v", listed.Keys())
 	}
 	if v, err = Judge(rep, listOf("p/Good", "p/Missing"), "^Good$"); err != nil || len(v.Broken) != 0 {

@@ -135,7 +135,7 @@ func TestSecondTime(t *testing.T) {
 	}
 	listed := listOf()
 	v, err := Judge(rep, listed, "")
-	if err != nil || len(v.New) != 1 || v.Extend(listed) != 0 {
+	if err != nil || len(v.New) != 1 || v.Extend(listed, nil) != 0 {
 		t.Errorf("a test that needed two attempts was put on the list: %v", listed.Keys())
 	}
 }

@@ -68,10 +68,11 @@ func mentions(description, test string) bool {
 	return slices.Contains(strings.FieldsFunc(description, func(r rune) bool { return r == ' ' || r == '/' || r == ':' }), test)
 }
 
-// Extend adds to the list what passed at the first attempt. It never removes a test.
-func (v *Verdict) Extend(listed *List) (added int) {
+// Extend adds to the list what passed at the first attempt, but for tests that are known to depend
+// on the machine's timing. It never removes a test.
+func (v *Verdict) Extend(listed, unsteady *List) (added int) {
 	for _, key := range v.New {
-		if !slices.Contains(v.Shaky, key) {
+		if !slices.Contains(v.Shaky, key) && !unsteady.Has(key) {
 			listed.Add(key)
 			added++
 		}
