@@ -7,9 +7,15 @@ import (
 
 // logStart says what is starting.
 func (s *Server) logStart() {
-	s.log.Noticef("Starting godwit")
-	s.log.Noticef("  Version:  %s", Version)
-	s.log.Noticef("  Protocol: %s", ProtocolVersion)
+	if s.program == natsServer {
+		s.log.Noticef("Starting nats-server")
+		s.log.Noticef("  Version:  %s", ProtocolVersion)
+		s.log.Noticef("  Git:      [not set]")
+	} else {
+		s.log.Noticef("Starting godwit")
+		s.log.Noticef("  Version:  %s", Version)
+		s.log.Noticef("  Protocol: %s", ProtocolVersion)
+	}
 	s.log.Noticef("  Name:     %s", s.name)
 	s.log.Noticef("  ID:       %s", s.id)
 	for _, line := range jwtauth.Banner(s.options()) {

@@ -53,6 +53,7 @@ type Server struct {
 	ws        *wsFront        // nil without WebSocket clients
 	operators *operators      // nil outside operator mode
 	sys       *system.Service // nil without a system account
+	program   string          // it was called by
 	reread    func() error
 
 	// mu guards what Start and Shutdown change. Nothing is waited for under it.
@@ -177,6 +178,12 @@ func (s *Server) Start() (err error) {
 	return nil
 }
 
+// natsServer is the name under which everything is as that program does it.
+const natsServer = "nats-server"
+
+// CalledAs sets the name that the program was called by, which the log begins with. It is called before Start.
+func (s *Server) CalledAs(program string) { s.program = program }
+
 // options are those in force.
 func (s *Server) options() *options.Options { return s.opts.Load() }
 
@@ -224,8 +231,9 @@ func (s *Server) Shutdown() {
 	}
 	s.ws.close()
 	s.accepts.Wait()
-	if s.js.Load() != nil {
-		s.js.Load().service.EndRequests()
+	st := s.js.Load()
+	if st != nil {
+		st.service.EndRequests() // they hear of it while their connections are there
 	}
 	s.sys.Close() // its last word is that the server goes
 	for _, c := range s.env.Registry.All() {
@@ -233,8 +241,8 @@ func (s *Server) Shutdown() {
 	}
 	s.conns.Wait()
 	s.operators.close()
-	if s.js.Load() != nil {
-		s.js.Load().close()
+	if st != nil {
+		st.close()
 	}
 	if http != nil {
 		if err := http.Close(); err != nil && !errors.Is(err, net.ErrClosed) {

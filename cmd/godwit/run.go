@@ -61,6 +61,7 @@ func (r *runner) run(o *options.Options) int {
 		}
 	}
 	r.srv.OnReload(r.tryReload)
+	r.srv.CalledAs(r.program)
 	if err := r.srv.Start(); err != nil {
 		log.Fatalf("%v", err)
 		return 1
