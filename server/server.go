@@ -97,14 +97,17 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	s.env.Left = func(a *account.Account) { s.sys.Events().AccountConnections(a) }
 	s.env.Disconnected = func(last *monitor.Conn) { s.sys.Events().ClientDisconnected(last) }
 	s.env.Joined = func(c *conn.Conn, id *auth.Identity) { s.operators.joined(c, id) }
+	s.monitor = monitor.New(monitor.Options{Source: source{Server: s}, Logger: s.log})
+	s.sys = system.New(system.Options{Host: host{s}, Monitor: s.monitor, Accounts: s.accounts, Log: s.log})
 	if err := s.newOperators(o); err != nil {
 		return nil, err
 	}
 	parts, err := build(o, s.operators.delegate())
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.newWebsocket(o, parts.ws)
 	}
-	if err := s.newWebsocket(o, parts.ws); err != nil {
+	if err != nil {
+		s.operators.close()
 		return nil, err
 	}
 	s.apply(o, parts)
@@ -160,7 +163,7 @@ func (s *Server) Start() (err error) {
 			return fmt.Errorf("Can't start JetStream: %w", err)
 		}
 	}
-	s.startSystem()
+	s.sys.Start()
 	s.operators.start()
 	s.info.Store(s.baseInfo(s.advertised(s.options().Port)))
 	if err := s.ws.start(); err != nil {

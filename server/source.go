@@ -21,7 +21,6 @@ type source struct {
 }
 
 func (s *Server) startMonitor() error {
-	s.monitor = monitor.New(monitor.Options{Source: source{Server: s}, Logger: s.log})
 	prof, err := s.startProfiler()
 	if err != nil {
 		return err

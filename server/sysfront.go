@@ -19,11 +19,6 @@ type host struct{ *Server }
 // errNoReload is the answer to a request to reload where there is nothing to read.
 var errNoReload = errors.New("can only reload config when a file is provided using -c or --config")
 
-func (s *Server) startSystem() {
-	s.sys = system.New(system.Options{Host: host{s}, Monitor: s.monitor, Accounts: s.accounts, Log: s.log})
-	s.sys.Start()
-}
-
 // OnReload sets what a request of the system account to reload does. It is called before Start.
 func (s *Server) OnReload(f func() error) { s.reread = f }
 
