@@ -14,6 +14,7 @@ import (
 	"godwit/server/monitor"
 	"godwit/server/options"
 	"godwit/server/router"
+	"godwit/stream"
 	"godwit/stream/segment"
 )
 
@@ -54,7 +55,9 @@ func (s *Server) startStreams() error {
 	o := jetstream.Options{StoreDir: dir, MaxMemory: st.config.MaxMemory, MaxStore: st.config.MaxStore, Domain: js.Domain,
 		ServerName: s.name, ServerID: s.id, Version: ProtocolVersion, Sync: segment.SyncAlways, SyncEvery: js.SyncInterval,
 		Strict: js.Strict, MaxAckPending: js.Limits.MaxAckPending, MaxRequestBatch: js.Limits.MaxRequestBatch,
-		MaxDuplicates: js.Limits.DuplicateWindow, Logf: s.log.Noticef, Warnf: s.log.Warnf}
+		MaxDuplicates: js.Limits.DuplicateWindow,
+		Batches: stream.BatchLimits{Messages: js.Limits.BatchMaxMsgs, Atomic: js.Limits.BatchMaxInflightPerStream,
+			Timeout: js.Limits.BatchTimeout}, Logf: s.log.Noticef, Warnf: s.log.Warnf}
 	if !js.SyncAlways {
 		o.Sync = segment.SyncInterval
 	}

@@ -15,9 +15,7 @@ func (p *Partition) judgeSchedule(c *check, rec *segment.Record) *jsapi.Error {
 	pattern, zone := string(headerValue(h, hdrSchedule)), string(headerValue(h, hdrScheduleZone))
 	table, err := timetable.Parse(pattern, zone)
 	if zone == "" && hasHeader(h, hdrScheduleZone) && err == nil { // given, and empty
-		if err = timetable.ErrZone; pattern[0] == '@' && (len(pattern) > 4 && pattern[:4] == "@at " || len(pattern) > 7 && pattern[:7] == "@every ") {
-			err = timetable.ErrPattern
-		}
+		err = timetable.ErrZone
 	}
 	switch {
 	case err == timetable.ErrZone:
@@ -35,10 +33,12 @@ func (p *Partition) judgeSchedule(c *check, rec *segment.Record) *jsapi.Error {
 	if ttl != nil && !p.cfg.AllowMsgTTL {
 		return jsapi.Err(jsapi.ErrMessageTTLDisabled)
 	}
-	if target := headerValue(h, hdrScheduleTarget); !p.literal(target) || string(target) == string(rec.Subject) {
+	target := headerValue(h, hdrScheduleTarget)
+	if !p.literal(target) || string(target) == string(rec.Subject) {
 		return jsapi.Err(jsapi.ErrMessageSchedulesTargetInvalid)
 	}
-	if from := headerValue(h, hdrScheduleSource); from != nil && (!p.literal(from) || string(from) == string(rec.Subject)) {
+	if from := headerValue(h, hdrScheduleSource); from != nil &&
+		(!p.literal(from) || string(from) == string(rec.Subject) || string(from) == string(target)) {
 		return jsapi.Err(jsapi.ErrMessageSchedulesSourceInvalid)
 	}
 	switch v := headerValue(h, hdrRollup); string(v) {

@@ -152,7 +152,9 @@ func (a *Account) open(m *meta, dir string) (*Stream, error) {
 	h := &hooks{s: s, out: newOutput(a.index)}
 	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched,
 		SegmentBytes: o.SegmentBytes, TailBytes: o.TailBytes, Config: m.Config, Created: m.Created, Domain: o.Domain,
-		Consumers: a.consumerLimits(), Out: h.out, Refusals: newOutput(a.index), Hooks: h, Quota: a.quota(m.Config.Storage)}
+		Consumers: a.consumerLimits(), Out: h.out, Refusals: newOutput(a.index), Hooks: h, Quota: a.quota(m.Config.Storage),
+		Batches: o.Batches}
+	so.Batches.Budget = &a.service.batches
 	so.Dir = filepath.Join(dir, "0")
 	if dir == "" {
 		so.Dir, so.FS, so.Sync = "/", vfs.NewVolatile(), segment.SyncOS

@@ -49,6 +49,21 @@ func (h *hooks) publish(subject string, make func() any) {
 	h.out.Deliver(to, &consumer.Message{Subject: to, Payload: body})
 }
 
+// abandoned is the advisory about a batch that was given up.
+type abandoned struct {
+	advisory
+	Account string `json:"account"`
+	Batch   string `json:"batch"`
+	Reason  string `json:"reason"`
+}
+
+// BatchAbandoned implements stream.BatchHooks.
+func (h *hooks) BatchAbandoned(id, reason string) {
+	h.send("STREAM.BATCH_ABANDONED."+h.s.name, func() any {
+		return &abandoned{newAdvisory("stream_batch_abandoned", h.s.name), h.s.account.name, id, reason}
+	})
+}
+
 // delivery is what advisories say of a delivered message.
 type delivery struct {
 	advisory

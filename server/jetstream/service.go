@@ -13,6 +13,7 @@ import (
 
 	"godwit/protocol/jsapi"
 	"godwit/server/router"
+	"godwit/stream"
 	"godwit/stream/segment"
 	"godwit/stream/vfs"
 )
@@ -38,11 +39,12 @@ type Options struct {
 	SyncEvery  time.Duration      // for SyncInterval
 	Strict     bool               // requests with unknown fields are refused
 
-	MaxAckPending   int           // bound of consumers; 0 no limit
-	MaxRequestBatch int           // bound of pull requests; 0 no limit
-	MaxDuplicates   time.Duration // bound of duplicate windows; 0 no limit
-	SegmentBytes    int64         // of file streams; default that of the log
-	TailBytes       int64         // memory for recent messages per stream; default that of the log
+	MaxAckPending   int                // bound of consumers; 0 no limit
+	MaxRequestBatch int                // bound of pull requests; 0 no limit
+	MaxDuplicates   time.Duration      // bound of duplicate windows; 0 no limit
+	SegmentBytes    int64              // of file streams; default that of the log
+	TailBytes       int64              // memory for recent messages per stream; default that of the log
+	Batches         stream.BatchLimits // of every stream; the budget is the service's own
 	Logf, Warnf     func(format string, args ...any)
 	SystemAccount   string                            // it has no streams of its own
 	SystemAdvisory  func(subject string, body []byte) // publishes on the system account; may be nil
@@ -54,6 +56,7 @@ type Service struct {
 	sched *segment.Scheduler
 
 	memory, store usage // of all accounts
+	batches       stream.BatchBudget
 
 	mu       sync.Mutex // guards what follows
 	accounts map[string]*Account
