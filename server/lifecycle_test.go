@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
+	"godwit/server/monitor"
 	"godwit/server/options"
 )
 
@@ -235,5 +236,32 @@ func TestSubscriptionsOfSecondConnectAreGone(t *testing.T) {
 	}
 	if got := c.sync(t, "SUB a 1\r\nPUB a 0\r\n\r\n"); len(got) != 2 || got[0] != "MSG a 1 0" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Monitoring measures round trips, but a client that is connecting must not get a PING where it waits for PONG.
+func TestMonitoringDoesNotDisturbClientsThatConnect(t *testing.T) {
+	s := run(t, nil)
+	src := source{Server: s}
+	c := dial(t, s)
+	poll := func() { src.EachConn(func(*monitor.Conn) bool { return true }) }
+	c.send(t, `CONNECT {"verbose":true,"lang":"go"}`+"\r\n")
+	if got := c.line(t); got != "+OK" {
+		t.Fatalf("got %q", got)
+	}
+	poll()
+	c.send(t, "PING\r\n")
+	if got := c.line(t); got != "PONG" {
+		t.Fatalf("got %q, want PONG", got)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; poll() { // once it is connected, it is asked
+		c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		line, err := c.r.ReadString('\n')
+		if err == nil && strings.HasPrefix(line, "PING") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no PING; got %q, %v", line, err)
+		}
 	}
 }

@@ -44,6 +44,7 @@ type Conn struct {
 	replies  atomic.Pointer[auth.ReplyTracker] // nil unless permissions allow responses
 	asked    bool                              // the client has sent CONNECT
 	greeted  bool                              // the INFO after the first PING has been sent
+	pinged   bool                              // the client has sent PING
 	inMsgs   uint64
 	inBytes  uint64
 	settings *Settings
@@ -52,6 +53,7 @@ type Conn struct {
 	active atomic.Int64 // ns since 1970 of the last bytes read or PING sent to us
 	seen   struct{ inMsgs, inBytes atomic.Uint64 }
 	stalls atomic.Int64
+	ponged atomic.Bool  // the answer to the client's first PING is out
 	rtt    atomic.Int64 // ns; 0 if not measured
 	out    outbound
 
@@ -235,7 +237,11 @@ func (c *Conn) handle(buf []byte) (used int, err error) {
 	if err != nil {
 		c.refuse(err)
 	}
-	if full := c.sender.Flush(); full != nil && err == nil {
+	full := c.sender.Flush()
+	if c.pinged && !c.ponged.Load() {
+		c.ponged.Store(true)
+	}
+	if full != nil && err == nil {
 		if full.(*Conn).out.stall() {
 			c.stalls.Add(1)
 		}

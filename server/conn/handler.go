@@ -62,6 +62,7 @@ func (h *handler) Ping() error {
 	c := (*Conn)(h)
 	c.traceIn("PING", nil)
 	c.sender.Write(protocol.FramePong)
+	c.pinged = true
 	if c.asked && !c.greeted {
 		c.greeted = true
 		if c.opts.Protocol >= 1 {

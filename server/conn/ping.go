@@ -71,8 +71,12 @@ func (c *Conn) sendPingLocked(now time.Time) {
 	c.mu.pingAt = now
 }
 
-// MeasureRTT sends a PING if the client is one that answers and its round trip is not known yet.
+// MeasureRTT sends a PING if the client is one that answers and its round trip is not known yet. A client that waits for
+// its first PONG takes nothing else for an answer.
 func (c *Conn) MeasureRTT() {
+	if !c.ponged.Load() && time.Since(c.start) < firstPing {
+		return
+	}
 	c.mu.Lock()
 	wanted := c.mu.info.opts.Lang != "" && c.mu.rttAt.IsZero() && c.mu.pingAt.IsZero() && !c.mu.closing
 	if wanted {
