@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"godwit/server"
+	"godwit/server/config"
 	"godwit/server/logging"
 	"godwit/server/options"
 	"godwit/server/process"
@@ -103,7 +104,7 @@ func (r *runner) tryReload() error {
 	defer r.reloading.Unlock()
 	old := r.cur.Load()
 	if old.ConfigFile == "" {
-		return errors.New("can only reload config when a file is provided using -c or --config")
+		return config.ErrNoReloadFile
 	}
 	next, err := r.load()
 	if err != nil {
