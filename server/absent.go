@@ -8,15 +8,12 @@ import (
 
 // Errors of configurations that ask for protection which this server cannot give: it does not start without it.
 var (
-	ErrAuthCallout = errors.New("auth_callout is not available in this version")
-	ErrEncryption  = errors.New("encryption of stored streams is not available in this version: remove the encryption key")
+	ErrEncryption = errors.New("encryption of stored streams is not available in this version: remove the encryption key")
 )
 
 // guardable refuses what would leave the server open or data readable although the configuration says otherwise.
 func guardable(o *options.Options) error {
 	switch {
-	case o.Authorization.Callout != nil:
-		return ErrAuthCallout
 	case o.JetStream.Enabled && (o.JetStream.EncryptionKey != "" || o.JetStream.TPM != nil):
 		return ErrEncryption
 	}

@@ -62,14 +62,6 @@ func (s *Server) newOperators(o *options.Options) error {
 	return nil
 }
 
-// delegate is who decides about logins; nil outside operator mode.
-func (p *operators) delegate() auth.Delegate {
-	if p == nil {
-		return nil
-	}
-	return p.manager
-}
-
 // changed puts a new version of an account in force. See jwtauth.Config.
 func (p *operators) changed(ch jwtauth.Change) {
 	s := p.s

@@ -22,7 +22,7 @@ func (s *Server) Reload(o *options.Options) error {
 	if err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}
-	parts, err := build(o, s.operators.delegate())
+	parts, err := s.build(o)
 	if err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}

@@ -39,7 +39,9 @@ type Server struct {
 	opts      atomic.Pointer[options.Options] // in force; shared
 	log       *logging.Logger
 	id        string // public server nkey
+	key       nkeys.KeyPair
 	xkey      string // public curve key
+	curve     nkeys.KeyPair
 	name      string
 	started   time.Time
 	loaded    atomic.Pointer[time.Time] // when the configuration was
@@ -52,6 +54,7 @@ type Server struct {
 	lameDuck  atomic.Bool
 	ws        *wsFront        // nil without WebSocket clients
 	operators *operators      // nil outside operator mode
+	inquiries inquiries       // to services that decide about logins
 	sys       *system.Service // nil without a system account
 	program   string          // it was called by
 	reread    func() error
@@ -96,13 +99,20 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	s.env.Connected = func(c *conn.Conn) { s.sys.Events().ClientConnected(c) }
 	s.env.Left = func(a *account.Account) { s.sys.Events().AccountConnections(a) }
 	s.env.Disconnected = func(last *monitor.Conn) { s.sys.Events().ClientDisconnected(last) }
+	s.env.Refused = func(c *conn.Conn, why *auth.Failure) {
+		if a := s.accounts.Lookup(why.Account); a != nil {
+			last := c.Snapshot()
+			s.sys.Events().LoginRefused(a, &last, why.Reason)
+		}
+	}
 	s.env.Joined = func(c *conn.Conn, id *auth.Identity) { s.operators.joined(c, id) }
 	s.monitor = monitor.New(monitor.Options{Source: source{Server: s}, Logger: s.log})
 	s.sys = system.New(system.Options{Host: host{s}, Monitor: s.monitor, Accounts: s.accounts, Log: s.log})
 	if err := s.newOperators(o); err != nil {
 		return nil, err
 	}
-	parts, err := build(o, s.operators.delegate())
+	s.inquiries.init(s.accounts)
+	parts, err := s.build(o)
 	if err == nil {
 		err = s.newWebsocket(o, parts.ws)
 	}
@@ -120,6 +130,7 @@ func (s *Server) identify() error {
 	if err != nil {
 		return fmt.Errorf("server key: %w", err)
 	}
+	s.key = kp
 	if s.id, err = kp.PublicKey(); err != nil {
 		return fmt.Errorf("server key: %w", err)
 	}
@@ -127,6 +138,7 @@ func (s *Server) identify() error {
 	if err != nil {
 		return fmt.Errorf("curve key: %w", err)
 	}
+	s.curve = curve
 	if s.xkey, err = curve.PublicKey(); err != nil {
 		return fmt.Errorf("curve key: %w", err)
 	}
@@ -242,6 +254,7 @@ func (s *Server) Shutdown() {
 	for _, c := range s.env.Registry.All() {
 		c.Close(monitor.ReasonServerShutdown, "")
 	}
+	s.inquiries.close()
 	s.conns.Wait()
 	s.operators.close()
 	if st != nil {

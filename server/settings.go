@@ -21,9 +21,11 @@ type parts struct {
 }
 
 // build makes the parts, so that an error leaves everything as it was.
-func build(o *options.Options, d auth.Delegate) (p parts, err error) {
+func (s *Server) build(o *options.Options) (p parts, err error) {
 	cfg := authConfig(o)
-	cfg.Delegate = d
+	if cfg.Delegate, err = s.delegate(o); err != nil {
+		return p, err
+	}
 	if p.auth, err = auth.New(cfg); err != nil {
 		return p, err
 	}

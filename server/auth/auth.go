@@ -54,6 +54,12 @@ type Delegate interface {
 	Authenticate(req *Request, local func() (*Identity, error)) (*Identity, error)
 }
 
+// Keeper is a Delegate that may vouch for a login longer than for the moment of it.
+type Keeper interface {
+	// Keeps reports whether an identity that was given out, perhaps by an earlier Delegate, holds without a new login.
+	Keeps(id *Identity) bool
+}
+
 // Override returns the Config of a listener that has settings of its own. The listener's single user,
 // token and no_auth_user replace the server's if it has any of them; whether certificates are mapped is
 // always the listener's.
@@ -203,11 +209,18 @@ func (a *Authenticator) Authenticate(req *Request) (*Identity, error) {
 	if err != nil {
 		return nil, err
 	}
+	req.Proxied = proxied
 	local := func() (*Identity, error) { return a.authenticateLocal(req, proxied) }
 	if a.cfg.Delegate != nil {
 		return a.cfg.Delegate.Authenticate(req, local)
 	}
 	return local()
+}
+
+// Keeps reports whether the identity of a connection holds without asking for its login again. See Keeper.
+func (a *Authenticator) Keeps(id *Identity) bool {
+	k, ok := a.cfg.Delegate.(Keeper)
+	return ok && id != nil && k.Keeps(id)
 }
 
 // authenticateLocal tries the methods in their order: nkey, users (by certificate, or by name and password),

@@ -30,6 +30,8 @@ type Failure struct {
 	Nkey   string
 	Token  bool // a token was presented; it is never shown
 	JWT    bool // the user comes from a JWT
+
+	Account string // whose service has refused the login; empty if none was asked
 }
 
 // refuse makes the Failure of a request.

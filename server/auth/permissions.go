@@ -2,6 +2,7 @@ package auth
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +72,21 @@ func Compile(p *options.Permissions) (*Permissions, error) {
 		}
 	}
 	return c, nil
+}
+
+// DenyPublish returns permissions that forbid publishing on one more subject; p may be nil.
+func (p *Permissions) DenyPublish(subj string) (*Permissions, error) {
+	next := options.Permissions{}
+	if p != nil {
+		next = *p.source
+	}
+	pub := options.SubjectPermission{}
+	if next.Publish != nil {
+		pub = *next.Publish
+	}
+	pub.Deny = append(slices.Clone(pub.Deny), subj)
+	next.Publish = &pub
+	return Compile(&next)
 }
 
 func compileRules(p *options.SubjectPermission, queues bool) (r rules, err error) {

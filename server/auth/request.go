@@ -35,6 +35,17 @@ type Request struct {
 	TLS   *tls.ConnectionState // nil if the connection is not encrypted
 	Type  ConnectionType       // empty means Standard
 	Host  string               // the client's address, without a port; empty for in-process connections
+
+	Proxied bool   // a trusted proxy vouches for the connection; the Authenticator sets it
+	Client  Client // for those who decide elsewhere
+}
+
+// Client is what is known of who logs in beside what could prove anything.
+type Client struct {
+	ID                  uint64 // of the connection
+	Kind, Type          string // as monitoring shows them
+	Name, Lang, Version string // as the client says
+	Protocol            int
 }
 
 // empty reports whether the request has nothing that could be meant to prove something.

@@ -30,7 +30,9 @@ type Env struct {
 	// Disconnected of each connection that has ended, which it is given. They must be set and must not block.
 	Connected func(*Conn)
 	// Joined is told of each login that was delegated, once the connection is a member of its account.
-	Joined       func(*Conn, *auth.Identity)
+	Joined func(*Conn, *auth.Identity)
+	// Refused is told of each login that a service of an account has refused.
+	Refused      func(*Conn, *auth.Failure)
 	Left         func(*account.Account)
 	Disconnected func(*monitor.Conn)
 }

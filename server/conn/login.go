@@ -90,6 +90,7 @@ func (c *Conn) authenticate(opts *protocol.Connect) error {
 	if !a.Required() {
 		return c.enterOr(c.env.Accounts.Global(), nil)
 	}
+	c.stopAuthTimer() // who decides has a time of their own
 	req := c.request(opts)
 	id, err := a.Authenticate(req)
 	if err != nil {
@@ -108,6 +109,9 @@ func (c *Conn) refused(err error) error {
 	}
 	c.env.Log.Errorf("%v - %s", c, why.LogText())
 	c.env.Log.Debugf("%v - %v", c, why)
+	if why.Account != "" {
+		c.env.Refused(c, why)
+	}
 	switch why.Close {
 	case auth.CloseProxyNotTrusted:
 		f.reason = monitor.ReasonProxyNotTrusted
@@ -119,7 +123,9 @@ func (c *Conn) refused(err error) error {
 
 func (c *Conn) request(opts *protocol.Connect) *auth.Request {
 	return &auth.Request{User: opts.User, Pass: opts.Pass, Token: opts.Token, Nkey: opts.Nkey, Sig: opts.Sig, JWT: opts.JWT,
-		ProxySig: opts.ProxySig, Nonce: c.nonce, TLS: c.tlsState(), Type: c.kind, Host: c.host()}
+		ProxySig: opts.ProxySig, Nonce: c.nonce, TLS: c.tlsState(), Type: c.kind, Host: c.host(),
+		Client: auth.Client{ID: c.id, Kind: string(monitor.KindClient), Type: c.clientType(), Name: opts.Name, Lang: opts.Lang,
+			Version: opts.Version, Protocol: opts.Protocol}}
 }
 
 // login takes an identity that req has proved.
@@ -177,11 +183,8 @@ func (c *Conn) enter(acc *account.Account, id *auth.Identity) error {
 	c.setRights(perms)
 	c.sender.Restrict(rights{c}, c.opts.Echo)
 	c.parser.Payload = c.payloadLimit()
+	c.stopAuthTimer()
 	c.mu.Lock()
-	if c.mu.auth != nil {
-		c.mu.auth.Stop()
-		c.mu.auth = nil
-	}
 	if c.mu.expiry != nil {
 		c.mu.expiry.Stop()
 		c.mu.expiry = nil
@@ -224,6 +227,15 @@ func (c *Conn) armAuth(t *TLS) {
 	c.mu.auth = time.AfterFunc(limit, func() {
 		c.Close(monitor.ReasonAuthenticationTimeout, "Authentication Timeout")
 	})
+}
+
+func (c *Conn) stopAuthTimer() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.auth != nil {
+		c.mu.auth.Stop()
+		c.mu.auth = nil
+	}
 }
 
 // publishAbout renews what monitoring and receivers know of the client.

@@ -14,7 +14,7 @@ import (
 func (c *Conn) Recheck() {
 	a := c.auth()
 	c.mu.Lock()
-	login, acc, closing := c.mu.login, c.mu.acc, c.mu.closing
+	login, ident, acc, closing := c.mu.login, c.mu.info.ident, c.mu.acc, c.mu.closing
 	c.mu.Unlock()
 	if closing || acc == nil {
 		return
@@ -29,6 +29,9 @@ func (c *Conn) Recheck() {
 	}
 	if login == nil {
 		c.Close(monitor.ReasonAuthenticationViolation, errAuthorization.text)
+		return
+	}
+	if a.Keeps(ident) && c.env.Accounts.Lookup(ident.Account) == acc {
 		return
 	}
 	id, err := a.Authenticate(login)

@@ -235,8 +235,12 @@ func (m *Manager) Authenticate(req *auth.Request, _ func() (*auth.Identity, erro
 	if err != nil {
 		return nil, err
 	}
+	return identityOf(u), nil
+}
+
+func identityOf(u *User) *auth.Identity {
 	id := u.Identity
 	id.Limits = &auth.Limits{MaxSubs: u.Limits.MaxSubs, MaxPayload: u.Limits.MaxPayload}
 	id.JWT, id.IssuerKey, id.NameTag, id.Tags, id.Detail = u.ShownJWT(), u.Issuer, u.NameTag, u.Tags, u
-	return &id, nil
+	return &id
 }

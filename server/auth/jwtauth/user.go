@@ -21,6 +21,7 @@ type User struct {
 	IssuedAt  time.Time
 	Limits    UserLimits
 	NameTag   string   // of the account, to display
+	Vouched   bool     // a service answered with the JWT; the user has proved nothing
 	inherited bool     // the permissions are the account's defaults
 	version   *Account // that the user logged into
 }
