@@ -38,7 +38,6 @@ func (s *Server) warnAbsent() {
 		{"mqtt", o.MQTT.Port != 0},
 		{"imports and exports of accounts", exchanges > 0},
 		{"mappings", mappings > 0},
-		{"proxy_protocol", o.ProxyProtocol},
 		{"ocsp", o.OCSP != nil && o.OCSP.Mode != options.OCSPModeNever},
 	} {
 		if b.set {

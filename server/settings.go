@@ -60,7 +60,7 @@ func settingsOf(o *options.Options, name string) *conn.Settings {
 	st := &conn.Settings{MaxConn: o.MaxConn, MaxSubs: o.MaxSubs, MaxSubTokens: o.MaxSubTokens, ControlLine: int(o.MaxControlLine),
 		MaxPayload: int(o.MaxPayload), MaxPending: o.MaxPending, PingInterval: o.PingInterval, MaxPings: o.MaxPingsOut,
 		WriteDeadline: o.WriteDeadline, WriteRetry: o.WriteTimeout == options.WriteTimeoutRetry,
-		AuthTimeout: authTimeout(o), NoHeaders: o.NoHeaderSupport, NoStall: o.NoFastProducerStall,
+		AuthTimeout: authTimeout(o), NoHeaders: o.NoHeaderSupport, NoStall: o.NoFastProducerStall, ProxyProtocol: o.ProxyProtocol,
 		Trace: o.Log.Trace, TraceHeaders: o.Log.TraceHeaders, TraceMax: o.Log.MaxTracedMsgLen, ServerName: name}
 	return st
 }

@@ -23,15 +23,16 @@ import (
 // chunks, before waiting again.
 type Conn struct {
 	router.Dest
-	env  *Env
-	id   uint64
-	nc   net.Conn // the accepted connection; out.nc is what is written to
-	in   input
-	by   *Arrival // nil for connections of the client port
-	head *sniffed // the first bytes were looked at before the protocol began; nil otherwise
-	tls  *tls.ConnectionState
-	peer netip.AddrPort // invalid for connections from inside the process
-	kind auth.ConnectionType
+	env     *Env
+	id      uint64
+	nc      net.Conn // the accepted connection; out.nc is what is written to
+	in      input
+	by      *Arrival // nil for connections of the client port
+	head    *sniffed // the first bytes were looked at before the protocol began; nil otherwise
+	tls     *tls.ConnectionState
+	peer    atomic.Pointer[netip.AddrPort] // of the client, as a proxy says where one does; nil for connections from inside the process
+	kind    auth.ConnectionType
+	proxied bool // a proxy has yet to say for whom the connection is
 
 	sender   router.Sender
 	parser   protocol.Parser
@@ -103,7 +104,8 @@ func New(env *Env, id uint64, nc net.Conn, by *Arrival) (*Conn, error) {
 	c := &Conn{env: env, id: id, nc: nc, by: by, start: time.Now(), settings: env.Settings.Load(), done: make(chan struct{})}
 	c.kind = auth.InProcess
 	if addr, err := netip.ParseAddrPort(nc.RemoteAddr().String()); err == nil {
-		c.kind, c.peer = auth.Standard, netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+		c.kind = auth.Standard
+		c.setPeer(addr)
 	}
 	c.active.Store(c.start.UnixNano())
 	c.out.nc, c.out.failed, c.out.done = nc, c.outFailed, make(chan struct{})
@@ -142,21 +144,35 @@ func New(env *Env, id uint64, nc net.Conn, by *Arrival) (*Conn, error) {
 func (c *Conn) ID() uint64 { return c.id }
 
 func (c *Conn) address() string {
-	if !c.peer.IsValid() {
+	peer := c.peer.Load()
+	if peer == nil {
 		return "pipe"
 	}
 	if c.by != nil && c.by.Forwarded != "" {
-		return c.by.Forwarded + "/" + c.peer.String()
+		return c.by.Forwarded + "/" + peer.String()
 	}
-	return c.peer.String()
+	return peer.String()
+}
+
+func (c *Conn) setPeer(addr netip.AddrPort) {
+	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	c.peer.Store(&addr)
 }
 
 // host is the client's address without its port, empty for connections from inside the process.
 func (c *Conn) host() string {
-	if !c.peer.IsValid() {
-		return ""
+	if peer := c.peer.Load(); peer != nil {
+		return peer.Addr().String()
 	}
-	return c.peer.Addr().String()
+	return ""
+}
+
+// port is the client's, 0 for connections from inside the process.
+func (c *Conn) port() int {
+	if peer := c.peer.Load(); peer != nil {
+		return int(peer.Port())
+	}
+	return 0
 }
 
 // Serve is the reader goroutine. It returns when the connection has ended and nothing of it is left behind.
@@ -175,6 +191,13 @@ func (c *Conn) greet() bool {
 		t = nil // its front has done what there is to do
 	}
 	tlsFirst := t != nil && t.First
+	c.proxied = c.by == nil && c.settings.ProxyProtocol && c.peer.Load() != nil
+	if tlsFirst && c.proxied {
+		if !c.readProxy(true) {
+			return false
+		}
+		c.proxied = false
+	}
 	if tlsFirst {
 		switch started, err := c.awaitHello(t); {
 		case err != nil:
@@ -190,6 +213,9 @@ func (c *Conn) greet() bool {
 	c.armAuth(t)
 	c.admit()
 	c.sendInfo(false)
+	if c.proxied && !c.readProxy(t != nil && !tlsFirst) {
+		return false
+	}
 	if t == nil || tlsFirst {
 		return true
 	}

@@ -63,6 +63,7 @@ type Arrival struct {
 // Logger is where connections report to.
 type Logger interface {
 	Noticef(format string, args ...any)
+	Warnf(format string, args ...any)
 	Errorf(format string, args ...any)
 	Debugf(format string, args ...any)
 	Tracef(format string, args ...any)
@@ -83,6 +84,7 @@ type Settings struct {
 	AuthTimeout   time.Duration
 	NoHeaders     bool
 	NoStall       bool
+	ProxyProtocol bool // connections of the client port may begin with the header of a proxy
 	Trace         bool
 	TraceHeaders  bool
 	TraceMax      int // bytes of a traced payload; 0 shows all

@@ -62,6 +62,9 @@ func (in *input) moveTo(n int) {
 
 // read reads until the connection ends.
 func (c *Conn) read() {
+	if c.in.got > 0 && !c.consume() { // of what was read before
+		return
+	}
 	if c.out.sock != nil {
 		c.readSocket()
 	} else {

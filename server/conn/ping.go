@@ -103,6 +103,9 @@ func (c *Conn) gotPong() {
 func (c *Conn) info(payload int) protocol.Info {
 	i := c.env.Info()
 	i.ClientID, i.ClientIP, i.MaxPayload = c.id, c.host(), int32(payload)
+	if c.proxied {
+		i.ClientIP = ""
+	}
 	a := c.auth()
 	i.AuthRequired = a.Required() && !a.HasNoAuthUser()
 	if c.by != nil {

@@ -11,7 +11,7 @@ import (
 // Snapshot describes the connection for monitoring, without its list of subscriptions.
 func (c *Conn) Snapshot() monitor.Conn {
 	outMsgs, outBytes := c.out.counts()
-	m := monitor.Conn{CID: c.id, Kind: monitor.KindClient, Type: c.clientType(), IP: c.host(), Port: int(c.peer.Port()), Start: c.start,
+	m := monitor.Conn{CID: c.id, Kind: monitor.KindClient, Type: c.clientType(), IP: c.host(), Port: c.port(), Start: c.start,
 		LastActivity: time.Unix(0, c.active.Load()), RTT: time.Duration(c.rtt.Load()), Pending: c.out.queuedBytes(),
 		InMsgs: int64(c.seen.inMsgs.Load()), InBytes: int64(c.seen.inBytes.Load()),
 		OutMsgs: int64(outMsgs), OutBytes: int64(outBytes), Stalls: c.stalls.Load(), NumSubs: uint32(c.NumSubs())}

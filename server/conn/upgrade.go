@@ -26,7 +26,10 @@ func (s *sniffed) Read(b []byte) (int, error) { return s.r.Read(b) }
 
 // peek looks at the first byte that the client sends, for at most wait.
 func (c *Conn) peek(wait time.Duration) (byte, error) {
-	s := &sniffed{c.nc, bufio.NewReaderSize(c.nc, 512)}
+	s := c.head
+	if s == nil {
+		s = &sniffed{c.nc, bufio.NewReaderSize(c.nc, 512)}
+	}
 	c.nc.SetReadDeadline(time.Now().Add(wait))
 	b, err := s.r.Peek(1)
 	if c.Gone.Load() {
@@ -60,10 +63,6 @@ func (c *Conn) awaitHello(t *TLS) (bool, error) {
 
 // peekTLS reports whether a client that may choose begins a handshake.
 func (c *Conn) peekTLS() (bool, error) {
-	if c.head != nil {
-		b, _ := c.head.r.Peek(1)
-		return len(b) == 1 && b[0] == tlsRecord, nil
-	}
 	wait := c.settings.AuthTimeout
 	if wait <= 0 {
 		wait = time.Minute
