@@ -23,11 +23,6 @@ func guardable(o *options.Options) error {
 // warnAbsent says which parts of the configuration were read and checked, but have no effect yet.
 func (s *Server) warnAbsent() {
 	o := s.options()
-	exchanges, mappings := 0, len(o.Mappings)
-	for _, a := range o.Accounts {
-		exchanges += len(a.Imports) + len(a.Exports)
-		mappings += len(a.Mappings)
-	}
 	for _, b := range []struct {
 		name string
 		set  bool
@@ -36,8 +31,6 @@ func (s *Server) warnAbsent() {
 		{"gateway", o.Gateway.Name != ""},
 		{"leafnodes", o.Leaf.Port != 0 || len(o.Leaf.Remotes) > 0},
 		{"mqtt", o.MQTT.Port != 0},
-		{"imports and exports of accounts", exchanges > 0},
-		{"mappings", mappings > 0},
 		{"ocsp", o.OCSP != nil && o.OCSP.Mode != options.OCSPModeNever},
 	} {
 		if b.set {

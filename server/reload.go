@@ -28,6 +28,12 @@ func (s *Server) Reload(o *options.Options) error {
 	}
 	s.apply(o, parts)
 	s.accounts.Update(o)
+	s.setTerms(o, old)
+	if s.js.Load() != nil {
+		if err := s.enableStreams(o); err != nil {
+			s.log.Errorf("Streams: %v", err)
+		}
+	}
 	s.sys.AccountsChanged()
 	now := time.Now()
 	s.opts.Store(o)

@@ -91,6 +91,7 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	}
 	s.nextID.Store(firstClientID - 1)
 	s.accounts = account.NewRegistry(o)
+	s.accounts.SetServer(s.name, o.Cluster.Name)
 	s.env.Accounts = s.accounts
 	s.env.Registry = conn.NewRegistry(monitor.NewClosedRing(o.MaxClosedClients))
 	s.env.Log = log
@@ -108,6 +109,7 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	s.env.Joined = func(c *conn.Conn, id *auth.Identity) { s.operators.joined(c, id) }
 	s.monitor = monitor.New(monitor.Options{Source: source{Server: s}, Logger: s.log})
 	s.sys = system.New(system.Options{Host: host{s}, Monitor: s.monitor, Accounts: s.accounts, Log: s.log})
+	s.setTerms(o, nil)
 	if err := s.newOperators(o); err != nil {
 		return nil, err
 	}
@@ -257,6 +259,7 @@ func (s *Server) Shutdown() {
 	s.inquiries.close()
 	s.conns.Wait()
 	s.operators.close()
+	s.accounts.Close()
 	if st != nil {
 		st.close()
 	}

@@ -209,8 +209,10 @@ func (s source) Account(name string) *monitor.AccountDetail {
 	a := s.accounts.Lookup(name)
 	now, _ := a.Conns()
 	st, _ := s.SublistStats(name)
-	return &monitor.AccountDetail{AccountName: name, LastUpdate: s.loaded.Load().UTC(), IsSystem: a == s.accounts.System(), Complete: true,
+	d := &monitor.AccountDetail{AccountName: name, LastUpdate: s.loaded.Load().UTC(), IsSystem: a == s.accounts.System(), Complete: true,
 		JetStream: s.js.Load() != nil && s.js.Load().enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st, Imports: s.sys.Imports(name)}
+	s.showExchange(a, d)
+	return d
 }
 
 // AccountStats implements monitor.AccountSource.

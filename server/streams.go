@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"godwit/protocol/jsapi"
+	"godwit/protocol/subject"
 	"godwit/server/account"
 	"godwit/server/jetstream"
 	api "godwit/server/jsapi"
@@ -76,7 +77,7 @@ func (s *Server) startStreams() error {
 	st.api = api.New(st.service)
 	s.logStreams(st)
 	s.js.Store(st)
-	return s.enableStreams()
+	return s.enableStreams(s.options())
 }
 
 // logStreams shows how JetStream is set up.
@@ -100,10 +101,10 @@ func (s *Server) logStreams(st *streams) {
 
 // enableStreams gives streams to the accounts that may have them: the global one if there is no other, else those whose
 // configuration says so. In the others the API says that there are none.
-func (s *Server) enableStreams() error {
+func (s *Server) enableStreams(o *options.Options) error {
 	limits := map[string]*options.AccountJetStream{}
 	only := true
-	for _, a := range s.options().Accounts {
+	for _, a := range o.Accounts {
 		limits[a.Name] = a.JetStream
 		only = only && s.accounts.Lookup(a.Name) == s.accounts.System()
 	}
@@ -136,7 +137,11 @@ func (s *Server) enableAccountStreams(a *account.Account, l *options.AccountJetS
 		return nil
 	}
 	if l == nil || a == s.accounts.System() {
-		if !st.refused[a.Name()] {
+		switch elsewhere := s.importsStreams(a); {
+		case elsewhere && st.refused[a.Name()]:
+			delete(st.refused, a.Name())
+			st.api.Detach(a.Index())
+		case !elsewhere && !st.refused[a.Name()]:
 			st.refused[a.Name()] = true
 			st.api.Refuse(a.Name(), a.Index())
 		}
@@ -151,6 +156,14 @@ func (s *Server) enableAccountStreams(a *account.Account, l *options.AccountJetS
 	st.known[a.Name()] = true
 	st.api.Attach(acc)
 	return nil
+}
+
+// importsStreams reports whether an account asks another one for streams: then it is not told that it has none.
+func (s *Server) importsStreams(a *account.Account) bool {
+	t, _ := s.accounts.Terms(a.Name())
+	return t != nil && slices.ContainsFunc(t.Settings.Imports, func(i *options.Import) bool {
+		return i.Kind == options.ServiceExchange && subject.Overlap(account.Local(i), jsapi.Prefix+">")
+	})
 }
 
 func (st *streams) close() {

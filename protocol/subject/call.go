@@ -213,3 +213,13 @@ func parseNumber(arg string) (int32, error) {
 	}
 	return int32(n), nil
 }
+
+// WildcardIndex returns the number of the wildcard, from 1, that a token of a destination stands for, as in "$1" and
+// "{{wildcard(1)}}". It reports false for all other tokens.
+func WildcardIndex(tok string) (int, bool) {
+	c, err := parseCall(tok)
+	if err != nil || c.function != wildcard || len(c.indexes) != 1 || c.indexes[0] < 1 {
+		return 0, false
+	}
+	return c.indexes[0], true
+}

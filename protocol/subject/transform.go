@@ -189,7 +189,19 @@ func (t *Transform) Append(dst []byte, subject string) ([]byte, bool) {
 	if t == nil || t.identity {
 		return append(dst, subject...), true
 	}
-	if !ValidLiteral(subject) || !Match(t.source, subject) {
+	if !ValidLiteral(subject) {
+		return dst, false
+	}
+	return t.AppendText(dst, subject)
+}
+
+// AppendText is Append for subjects in which the tokens "*" and ">" stand for themselves, as in requests whose subject
+// names a pattern.
+func (t *Transform) AppendText(dst []byte, subject string) ([]byte, bool) {
+	if t == nil || t.identity {
+		return append(dst, subject...), true
+	}
+	if HasEmptyToken(subject) || !Match(t.source, subject) {
 		return dst, false
 	}
 	for i := range t.steps {
@@ -309,4 +321,17 @@ func tokenStart(s string, number int) int {
 		start = tokenEnd(s, start) + 1
 	}
 	return start
+}
+
+// Repeatable reports whether a subject is always transformed to the same one: no random number is in it.
+func (t *Transform) Repeatable() bool {
+	if t == nil {
+		return true
+	}
+	for i := range t.steps {
+		if t.steps[i].function == random {
+			return false
+		}
+	}
+	return true
 }

@@ -79,6 +79,7 @@ func (a *Account) SlowConsumers() *atomic.Int64 { return &a.slow }
 // Registry holds the accounts of a server.
 type Registry struct {
 	global, system *Account
+	exchange       exchange
 	// mu guards byName. Nothing is locked under it.
 	mu     sync.RWMutex
 	byName map[string]*Account
@@ -87,6 +88,7 @@ type Registry struct {
 // NewRegistry makes the accounts that o names, the global and the system account.
 func NewRegistry(o *options.Options) *Registry {
 	r := &Registry{byName: make(map[string]*Account)}
+	r.exchange.init(r)
 	r.Update(o)
 	r.global = r.byName[GlobalName]
 	if !o.NoSystemAccount {

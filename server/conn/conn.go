@@ -369,6 +369,7 @@ func (c *Conn) end() {
 	<-c.out.done
 	if acc != nil {
 		acc.Leave()
+		acc.Index().Left(c)
 		out := snapshot.OutMsgs
 		acc.Closed().Add(snapshot.InMsgs, snapshot.InBytes, out, snapshot.OutBytes)
 	}

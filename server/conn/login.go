@@ -282,6 +282,9 @@ func (c *Conn) clientType() string {
 	return monitor.TypeNATS
 }
 
+// RTT is the client's round-trip time; 0 if it was not measured.
+func (c *Conn) RTT() time.Duration { return time.Duration(c.rtt.Load()) }
+
 // OriginInfo implements router.Origin.
 func (c *Conn) OriginInfo() *router.OriginInfo {
 	c.mu.Lock()

@@ -38,7 +38,7 @@ func (c *Conn) may(p *protocol.Pub) bool {
 		return false
 	}
 	if !c.sender.May(p) {
-		c.soft(fmt.Sprintf("Permissions Violation for Publish to %q", p.Subject))
+		c.soft(fmt.Sprintf("Permissions Violation for Publish to %q", c.sender.Routed(p)))
 		return false
 	}
 	return true
@@ -94,7 +94,7 @@ func (c *Conn) noResponders(p *protocol.Pub) {
 	if s == nil {
 		return
 	}
-	header := protocol.NoResponders(p.Subject)
+	header := protocol.NoResponders(c.sender.Routed(p))
 	c.sender.Direct(s, &protocol.Pub{Subject: p.Reply, Tail: protocol.AppendHeaderTail(nil, nil, header, nil),
 		Body: header, HeaderLen: len(header), HPUB: true})
 }

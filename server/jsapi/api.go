@@ -4,6 +4,7 @@ package jsapi
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 
@@ -71,6 +72,18 @@ func (x *API) attach(index *router.Index, a *jetstream.Account, name string) {
 			x.subs = append(x.subs, attached{index, sub})
 		}
 	}
+}
+
+// Detach ends the answers to an account.
+func (x *API) Detach(index *router.Index) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.subs = slices.DeleteFunc(x.subs, func(s attached) bool {
+		if s.index == index {
+			index.Unsubscribe(s.sub)
+		}
+		return s.index == index
+	})
 }
 
 // Close stops answering and waits for requests that are being answered.

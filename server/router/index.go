@@ -35,6 +35,8 @@ type Index struct {
 	lookups  atomic.Uint64 // counted by senders, a read at a time
 	cacheHit atomic.Uint64
 
+	linked
+
 	// mu ranks after a connection's own locks. Nothing is locked under it.
 	mu sync.Mutex
 }
@@ -79,7 +81,7 @@ func (x *Index) moved(s *Sub, subject string) {
 	default:
 		x.genFirst[hashOf([]byte(first))%firstSlots].Add(1)
 	}
-	x.changes.Add(1)
+	x.changed()
 }
 
 func hasWildcard(subject string) bool {
@@ -343,18 +345,14 @@ next:
 	}
 }
 
-// HasInterest reports whether any subscription matches the literal subject.
+// HasInterest reports whether a message on the literal subject reaches any subscription, here or in another account.
 func (x *Index) HasInterest(subject []byte) bool {
-	var m matches
-	x.find(subject, hashOf(subject), &m)
-	return len(m.plain)+len(m.queues) > 0
+	return x.interested(subject, "", modeStreams, maxHops)
 }
 
-// HasQueue reports whether a member of the queue group matches the literal subject.
+// HasQueue reports whether a member of the queue group matches the literal subject, here or in another account.
 func (x *Index) HasQueue(subject []byte, queue string) bool {
-	var m matches
-	x.find(subject, hashOf(subject), &m)
-	return slices.ContainsFunc(m.queues, func(q queueList) bool { return q.name == queue })
+	return x.interested(subject, queue, modeStreams, maxHops)
 }
 
 // SubscribedBy returns a plain subscription of dst that matches the literal subject, or nil.

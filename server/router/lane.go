@@ -23,11 +23,28 @@ func (s *Sender) laneTo(d *Dest) *lane {
 		if s.lanes == nil {
 			s.lanes = make(map[*Dest]*lane)
 		}
+		s.crowded = s.crowded || s.strangerMax > 0 && len(s.lanes) >= s.strangerMax
 		l = &lane{dst: d}
 		s.lanes[d] = l
 	}
 	return l
 }
+
+// thin lets go of destinations of other accounts that have closed: nobody tells the sender when they do. Called with
+// nothing gathered.
+func (s *Sender) thin() {
+	live := 0
+	for d := range s.lanes {
+		if !d.Gone.Load() {
+			live++
+		}
+	}
+	s.Forget()
+	s.crowded, s.strangerMax = false, max(minStrangers, 2*live)
+}
+
+// minStrangers is a number of destinations that is not worth a look.
+const minStrangers = 1024
 
 // put appends one frame to the lane of t.
 func (s *Sender) put(t *target, p *protocol.Pub) {
@@ -160,7 +177,7 @@ func (s *Sender) Close() {
 		cachePool.Put(s.routes)
 		s.routes, s.last = nil, nil
 	}
-	s.lanes = nil
+	s.lanes, s.ways, s.strangers = nil, nil, nil
 }
 
 // Rest gives back the memory that an idle sender does not need.

@@ -1,5 +1,7 @@
 package router
 
+import "time"
+
 // Message is one published message as parts of the server see it. All slices are lent until the call
 // that takes the message returns.
 type Message struct {
@@ -18,17 +20,19 @@ type Origin interface {
 
 // OriginInfo is what advisories and audits say of a client. The JSON names are the protocol's.
 type OriginInfo struct {
-	ID         uint64 `json:"id,omitempty"`
-	Account    string `json:"acc,omitempty"`
-	User       string `json:"user,omitempty"`
-	Name       string `json:"name,omitempty"`
-	Lang       string `json:"lang,omitempty"`
-	Version    string `json:"ver,omitempty"`
-	Host       string `json:"host,omitempty"`
-	Start      string `json:"start,omitempty"` // RFC 3339 with nanoseconds, UTC
-	Server     string `json:"server,omitempty"`
-	Kind       string `json:"kind,omitempty"`
-	ClientType string `json:"client_type,omitempty"`
+	Start      string        `json:"start,omitempty"` // RFC 3339 with nanoseconds, UTC
+	Host       string        `json:"host,omitempty"`
+	ID         uint64        `json:"id,omitempty"`
+	Account    string        `json:"acc,omitempty"`
+	Service    string        `json:"svc,omitempty"` // account that has passed a request on, or that was asked
+	User       string        `json:"user,omitempty"`
+	Name       string        `json:"name,omitempty"`
+	Lang       string        `json:"lang,omitempty"`
+	Version    string        `json:"ver,omitempty"`
+	RTT        time.Duration `json:"rtt,omitempty"`
+	Server     string        `json:"server,omitempty"`
+	Kind       string        `json:"kind,omitempty"`
+	ClientType string        `json:"client_type,omitempty"`
 }
 
 // Receiver is a subscriber inside the server: a stream, a consumer's acknowledgements, an API. Messages reach

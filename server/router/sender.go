@@ -12,7 +12,7 @@ import (
 type target struct {
 	sub    *Sub
 	lane   *lane
-	prefix []byte // "HMSG <subject> <sid> "
+	prefix []byte // "HMSG <subject> <sid> "; of a receiver: the subject that it sees, nil for the message's own
 	n      uint64 // messages since the last flush
 	slow   bool   // needs more than the two copies: see Sender.special
 }
@@ -28,6 +28,7 @@ type route struct {
 	seen    uint64 // changes of the index when gen was last found right
 	plain   []target
 	queues  [][]target
+	way     *way // nil unless other accounts or mappings have to do with it
 }
 
 // routeSlots is the size of a sender's cache. It is allocated with the first publish.
@@ -87,6 +88,21 @@ type Sender struct {
 	seed       uint64
 	lookups    uint64
 	hits       uint64
+
+	// What follows is for messages that concern other accounts; see crossing.
+	mapped    bool   // mappings of the account apply
+	at        *Index // where the message being delivered is
+	hops      int    // accounts that it has crossed
+	via       *crossing
+	picked    *route // where the message that May was asked for goes; nil if it is lost
+	chosen    []byte // subject that a mapping has chosen last
+	ways      map[wayKey]*route
+	strangers map[strangerKey]*stranger
+	// strangerMax is the number of lanes at which those of closed connections are looked for; 0 while the sender has
+	// delivered to its own account only. crowded says that it is reached.
+	strangerMax int
+	crowded     bool
+	unnamed     unnamed
 }
 
 const (
@@ -105,7 +121,8 @@ func NewSender(x *Index) *Sender {
 
 // Init makes s the sender of a connection: self is its own destination, from describes it to receivers.
 func (s *Sender) Init(x *Index, self *Dest, from Origin) {
-	*s = Sender{index: x, self: self, from: from, echo: true, chunkBytes: ChunkBytes, own: lane{dst: self}, seed: 1}
+	*s = Sender{index: x, self: self, from: from, echo: true, chunkBytes: ChunkBytes, own: lane{dst: self}, seed: 1,
+		at: x, mapped: self != nil}
 }
 
 // Seed sets the start of the random numbers that choose queue members. n must not be 0.
@@ -119,7 +136,7 @@ func (s *Sender) Restrict(r Rights, echo bool) {
 
 // Use makes s publish into another account from now on. Nothing may be gathered.
 func (s *Sender) Use(x *Index) {
-	s.index = x
+	s.index, s.at = x, x
 	s.Forget()
 	s.Begin()
 }
@@ -131,6 +148,9 @@ func (s *Sender) Forget() {
 	if s.routes != nil {
 		*s.routes = routeCache{}
 	}
+	s.picked = nil
+	clear(s.ways)
+	clear(s.strangers)
 	for d, l := range s.lanes {
 		if l.chunk == nil && !l.dirty {
 			delete(s.lanes, d)
@@ -142,8 +162,11 @@ func (s *Sender) Forget() {
 // publishes after a subscription was confirmed is read after the change. It is called after own subscriptions, too.
 func (s *Sender) Begin() {
 	now := s.index.changes.Load()
-	if now == s.changes {
+	if now == s.changes && !s.crowded {
 		return
+	}
+	if s.crowded {
+		s.thin()
 	}
 	s.changes, s.last = now, nil
 	if d := s.index.departures.Load(); d != s.departures {
@@ -169,6 +192,9 @@ func (s *Sender) May(p *protocol.Pub) bool {
 		s.last = r
 	}
 	if r != nil {
+		if r.way != nil {
+			return s.mayLinked(r)
+		}
 		return !r.denied || s.rights.CanReply(p.Subject)
 	}
 	return s.rights == nil || s.rights.CanPublish(p.Subject) || s.rights.CanReply(p.Subject)
@@ -177,7 +203,10 @@ func (s *Sender) May(p *protocol.Pub) bool {
 // Deliver delivers the message that May was asked for last and returns to how many subscriptions it went.
 func (s *Sender) Deliver(p *protocol.Pub) Result {
 	if s.last != nil {
-		return s.send(s.last, p)
+		if s.last.way != nil {
+			return s.sendLinked(p)
+		}
+		return s.spread(s.last, p)
 	}
 	n := Undelivered
 	for _, sub := range s.found.plain {
@@ -203,12 +232,18 @@ func (s *Sender) lookup(subject []byte) *route {
 		return r
 	}
 	gen := s.index.generation(subject, h) // before the lookup: a change during it is seen next time
+	if known && r.way != nil {
+		gen += r.way.generation()
+	}
 	if known && r.gen == gen {
 		r.seen = s.changes
 		s.hits++
 		return r
 	}
 	s.lookups++
+	if l := s.index.links.Load(); l != nil && l.concerns(subject, s.mapped) {
+		return s.lookupLinked(l, subject, h, i, known)
+	}
 	s.index.find(subject, h, &s.found)
 	if !known && s.routes.seen[i] != h {
 		s.routes.seen[i] = h
@@ -254,12 +289,15 @@ func (s *Sender) takes(sub *Sub, subject []byte) bool {
 }
 
 func (s *Sender) newTarget(sub *Sub, subject []byte) target {
-	return target{sub: sub, lane: s.laneTo(sub.dst), prefix: sub.appendPrefix(nil, subject),
-		slow: sub.dst.recv != nil || sub.dst.Guarded.Load() || sub.Max() > 0}
+	t := target{sub: sub, lane: s.laneTo(sub.dst), slow: sub.dst.recv != nil || sub.dst.Guarded.Load() || sub.Max() > 0}
+	if sub.dst.recv == nil {
+		t.prefix = sub.appendPrefix(nil, subject)
+	}
+	return t
 }
 
-// send delivers along a cached route.
-func (s *Sender) send(r *route, p *protocol.Pub) Result {
+// spread delivers along a cached route, as far as it stays in the account.
+func (s *Sender) spread(r *route, p *protocol.Pub) Result {
 	if !r.touched {
 		r.touched = true
 		s.touched = append(s.touched, r)
@@ -326,7 +364,7 @@ func (s *Sender) special(t *target, p *protocol.Pub) bool {
 	d := t.sub.dst
 	if d.recv != nil {
 		t.sub.msgs.Add(1)
-		s.add(t.lane, p)
+		s.add(t, p)
 		return true
 	}
 	if limit := t.sub.Max(); limit > 0 {
@@ -351,7 +389,8 @@ func (s *Sender) special(t *target, p *protocol.Pub) bool {
 }
 
 // add gives a message to the batch of a receiver.
-func (s *Sender) add(l *lane, p *protocol.Pub) {
+func (s *Sender) add(t *target, p *protocol.Pub) {
+	l := t.lane
 	if !l.dirty {
 		l.dirty = true
 		s.dirty = append(s.dirty, l)
@@ -360,6 +399,15 @@ func (s *Sender) add(l *lane, p *protocol.Pub) {
 		}
 	}
 	s.msg = Message{Subject: p.Subject, Reply: p.Reply, Header: p.Header(), Payload: p.Payload(), From: s.from}
+	if t.prefix != nil {
+		s.msg.Subject = t.prefix
+		if s.from != nil { // other accounts do not learn who publishes a stream
+			s.msg.From = &s.unnamed
+		}
+	}
+	if s.via != nil {
+		s.msg.Header, s.msg.From = s.via.header, s.via.origin
+	}
 	l.batch.Add(&s.msg)
 }
 
@@ -420,8 +468,14 @@ func (s *Sender) SendTo(to []byte, m *Message) int {
 	}()
 	shown := bytes.Equal(to, m.Subject)
 	r := s.lookup(to)
+	if r != nil && r.way != nil && !shown {
+		return s.sendToLinked(r, to, &p)
+	}
+	if r != nil && r.way != nil {
+		return int(s.sendIn(s.index, r, &p))
+	}
 	if r != nil && shown {
-		return int(s.send(r, &p))
+		return int(s.spread(r, &p))
 	}
 	if r != nil { // the matches are known, but the frames show another subject
 		n := 0

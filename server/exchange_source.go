@@ -1,0 +1,122 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+
+	"godwit/server/account"
+	"godwit/server/monitor"
+	"godwit/server/options"
+)
+
+// shownResponses bounds the awaited responses that monitoring lists.
+const shownResponses = 1024
+
+// showExchange adds what an account exports, imports and maps to its description.
+func (s source) showExchange(a *account.Account, d *monitor.AccountDetail) {
+	t, faults := s.accounts.Terms(a.Name())
+	if t == nil {
+		return
+	}
+	for _, kind := range []options.ExchangeKind{options.ServiceExchange, options.StreamExchange} {
+		for _, e := range t.Settings.Exports {
+			if e.Kind == kind {
+				d.Exports = append(d.Exports, exportDetail(e, t.Allows != nil))
+			}
+		}
+	}
+	var imports []monitor.ImportDetail
+	for _, kind := range []options.ExchangeKind{options.StreamExchange, options.ServiceExchange} {
+		for k, i := range t.Settings.Imports {
+			if i.Kind == kind {
+				detail := s.importDetail(a, i)
+				detail.Invalid = faults[k] != nil
+				imports = append(imports, detail)
+			}
+		}
+	}
+	d.Imports = append(imports, d.Imports...)
+	for _, m := range t.Settings.Mappings {
+		if d.Mappings == nil {
+			d.Mappings = make(map[string][]monitor.MapDest)
+		}
+		d.Mappings[m.Source] = mapDests(m)
+	}
+	names := make(map[any]string)
+	for _, w := range a.Index().Awaited(shownResponses) {
+		if d.Responses == nil {
+			d.Responses = make(map[string]monitor.ImportDetail)
+			for _, other := range s.accounts.All() {
+				names[other.Index()] = other.Name()
+			}
+		}
+		d.Responses[w.Subject] = monitor.ImportDetail{Subject: w.Reply, Account: names[w.To], To: w.Subject, LocalSubject: w.Subject, Type: "service"}
+	}
+}
+
+func exportDetail(e *options.Export, tokens bool) monitor.ExportDetail {
+	d := monitor.ExportDetail{Subject: e.Subject, Type: "stream", ApprovedAccounts: e.Accounts, TokenReq: tokens && e.Private}
+	if e.Kind == options.ServiceExchange {
+		d.Type, d.ResponseType = "service", responseName(e.Response)
+		d.Latency = latencyDetail(e.Latency)
+	}
+	return d
+}
+
+func responseName(r options.ResponseType) string {
+	switch r {
+	case options.Streamed:
+		return "Streamed"
+	case options.Chunked:
+		return "Chunked"
+	}
+	return "Singleton"
+}
+
+func latencyDetail(l *options.ServiceLatency) *monitor.ServiceLatency {
+	if l == nil {
+		return nil
+	}
+	d := &monitor.ServiceLatency{Sampling: l.Sampling, Results: l.Subject}
+	if l.Sampling == 0 {
+		d.Sampling = "headers"
+	}
+	return d
+}
+
+func (s source) importDetail(a *account.Account, i *options.Import) monitor.ImportDetail {
+	d := monitor.ImportDetail{Subject: i.Subject, Account: i.Account, LocalSubject: account.Local(i), Type: "stream", AllowTrace: i.AllowTrace}
+	if i.Kind == options.ServiceExchange {
+		d.Type, d.To, d.Share = "service", d.LocalSubject, i.Share
+		d.Latency = latencyDetail(s.accounts.Latency(a.Name(), i))
+	}
+	return d
+}
+
+// mapDests shows the destinations of a mapping as they are looked up: in the order of their weights, which are summed
+// up, for each cluster. What is left goes to the source.
+func mapDests(m *options.Mapping) (list []monitor.MapDest) {
+	byCluster := make(map[string][]options.MappingDest)
+	var clusters []string
+	for _, d := range m.Dests {
+		if byCluster[d.Cluster] == nil {
+			clusters = append(clusters, d.Cluster)
+		}
+		byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
+	}
+	slices.Sort(clusters)
+	for _, c := range clusters {
+		dests := byCluster[c]
+		slices.SortStableFunc(dests, func(x, y options.MappingDest) int { return cmp.Compare(x.Weight, y.Weight) })
+		sum, own := 0, false
+		for _, d := range dests {
+			sum += int(d.Weight)
+			own = own || d.Subject == m.Source
+			list = append(list, monitor.MapDest{Subject: d.Subject, Weight: uint8(sum), Cluster: c})
+		}
+		if sum < 100 && !own {
+			list = append(list, monitor.MapDest{Subject: m.Source, Weight: 100, Cluster: c})
+		}
+	}
+	return list
+}

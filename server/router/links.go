@@ -1,0 +1,186 @@
+package router
+
+import (
+	"sync/atomic"
+	"time"
+
+	"godwit/protocol/subject"
+)
+
+// Links are what an account has to do with others: where its messages go besides its own subscriptions, and under which
+// subjects. They are made by LinksBuilder and never change. An account that keeps to itself has none, and costs nothing
+// more for it.
+type Links struct {
+	mappings patterns[*Mapping]
+	streams  patterns[*StreamLink]  // by the subject in this account
+	services patterns[*ServiceLink] // by the subject in this account
+	measured []*ServiceLink         // those with Latency
+	serves   bool                   // others send requests into this account: replies to them leave it
+}
+
+// StreamLink brings messages of the account that has it into another one.
+type StreamLink struct {
+	From   string             // pattern of subjects in the account that exports
+	To     *Index             // of the account that imports
+	Rename *subject.Transform // to the subject there; nil keeps it
+	Prefix string             // put in front of the subject there, with its dot, if Rename is nil
+}
+
+// rename appends the subject in the importing account. It reports false for a subject that has none.
+func (l *StreamLink) rename(dst, subj []byte) ([]byte, bool) {
+	if l.Rename != nil {
+		return l.Rename.AppendText(dst, string(subj))
+	}
+	return append(append(dst, l.Prefix...), subj...), true
+}
+
+// ServiceLink brings requests of the account that has it into another one, and the responses back.
+type ServiceLink struct {
+	Local     string             // pattern of subjects in the account that imports
+	To        *Index             // of the account that exports
+	Rename    *subject.Transform // to the subject there; nil keeps it
+	Share     bool               // the other account is told who asks
+	Many      bool               // a request may have more than one response
+	Threshold time.Duration      // a response is awaited so long; at least 1 ns
+	Latency   *Latency           // measurements that are published in the exporting account; nil for none
+	Importer  string             // name of the account that imports
+	Exporter  string             // name of the account that exports
+	Server    string             // 8 characters that stand for the server in the subjects of measured requests
+}
+
+// Latency asks for measurements of a service.
+type Latency struct {
+	Subject  string
+	Sampling int // percent of the requests; 0: only those whose headers ask for it
+}
+
+func (l *ServiceLink) rename(dst, subj []byte) ([]byte, bool) {
+	if l.Rename != nil {
+		return l.Rename.AppendText(dst, string(subj))
+	}
+	return append(dst, subj...), true
+}
+
+// LinksBuilder gathers what Links are made of.
+type LinksBuilder struct {
+	Mappings []*Mapping // the first that covers a subject counts
+	Streams  []*StreamLink
+	Services []*ServiceLink
+	Serves   bool // other accounts have a ServiceLink to this one
+}
+
+// Build returns the links, nil if there is nothing in them.
+func (b *LinksBuilder) Build() *Links {
+	if len(b.Mappings)+len(b.Streams)+len(b.Services) == 0 && !b.Serves {
+		return nil
+	}
+	l := &Links{serves: b.Serves}
+	for i, m := range b.Mappings {
+		m.order = i
+		l.mappings.add(m.source, m)
+	}
+	for _, s := range b.Streams {
+		l.streams.add(s.From, s)
+	}
+	for _, s := range b.Services {
+		l.services.add(s.Local, s)
+		if s.Latency != nil {
+			l.measured = append(l.measured, s)
+		}
+	}
+	return l
+}
+
+// concerns reports whether a message on subj may go further than to the account's own subscriptions, or elsewhere.
+func (l *Links) concerns(subj []byte, mapped bool) bool {
+	return l.serves && isReply(subj) || mapped && l.mappings.any(subj) || l.streams.any(subj) || l.services.any(subj)
+}
+
+// linked is the part of an Index that knows of other accounts.
+type linked struct {
+	links    atomic.Pointer[Links]
+	watchers atomic.Pointer[[]*Index] // those whose senders look into this index
+	replies  Replies
+}
+
+// Link makes l, nil for none, hold for the account. Senders see it when they next begin.
+func (x *Index) Link(l *Links) {
+	if x.links.Swap(l) == nil && l == nil {
+		return
+	}
+	x.genAll.Add(1)
+	x.changed()
+}
+
+// Watch says whose senders look into x besides its own: they hear of changes of its subscriptions. The list is given.
+func (x *Index) Watch(others []*Index) {
+	if len(others) == 0 {
+		x.watchers.Store(nil)
+		return
+	}
+	x.watchers.Store(&others)
+	x.changed()
+}
+
+// changed tells senders that generations have moved.
+func (x *Index) changed() {
+	x.changes.Add(1)
+	if w := x.watchers.Load(); w != nil {
+		for _, other := range *w {
+			other.changes.Add(1)
+		}
+	}
+}
+
+// maxHops bounds how many accounts one message or question may cross. Imports that form cycles are refused; this holds
+// where accounts change one by one.
+const maxHops = 8
+
+// interested is HasInterest and HasQueue, for a message that came to the account as mode says; queue is empty for any
+// subscription.
+func (x *Index) interested(subj []byte, queue string, mode wayMode, hops int) bool {
+	l := x.links.Load()
+	if l != nil && mode&modeMapped != 0 {
+		if m := l.mapping(subj); m != nil {
+			return m.any(subj, func(to []byte) bool { return x.interested(to, queue, mode&^modeMapped, hops) })
+		}
+	}
+	var m matches
+	x.find(subj, hashOf(subj), &m)
+	if m.has(queue) {
+		return true
+	}
+	if l == nil || hops == 0 {
+		return false
+	}
+	if queue == "" && l.serves && isReply(subj) {
+		if to, reply := x.replies.target(subj); to != nil && to.interested(reply, "", 0, hops-1) {
+			return true
+		}
+	}
+	found := mode&modeStreams != 0 && !l.streams.each(subj, func(s *StreamLink) bool {
+		to, ok := s.rename(nil, subj)
+		if !ok || subject.HasEmptyToken(to) {
+			return true
+		}
+		s.To.find(to, hashOf(to), &m)
+		return !m.has(queue)
+	})
+	return found || queue == "" && !l.services.each(subj, func(s *ServiceLink) bool {
+		to, ok := s.rename(nil, subj)
+		return !ok || subject.HasEmptyToken(to) || !s.To.interested(to, "", modeMapped, hops-1)
+	})
+}
+
+// has reports whether there is a member of the queue group, or for no name anything at all.
+func (m *matches) has(queue string) bool {
+	if queue == "" {
+		return len(m.plain)+len(m.queues) > 0
+	}
+	for _, q := range m.queues {
+		if q.name == queue {
+			return true
+		}
+	}
+	return false
+}
