@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"godwit/protocol/subject"
 	"godwit/server/options"
 	"godwit/server/router"
 )
@@ -25,6 +26,8 @@ type exchange struct {
 	mu struct {
 		sync.Mutex
 		terms    map[string]*Terms
+		since    map[string]uint64 // when terms came; what came later does not close a cycle
+		last     uint64
 		users    map[string]map[string]bool // accounts that import from one, by name
 		watchers map[string][]*router.Index
 		faults   map[string][]error // by account: of each import, nil if it is good
@@ -37,6 +40,7 @@ type exchange struct {
 func (x *exchange) init(r *Registry) {
 	x.registry = r
 	x.mu.terms = make(map[string]*Terms)
+	x.mu.since = make(map[string]uint64)
 	x.mu.users = make(map[string]map[string]bool)
 	x.mu.watchers = make(map[string][]*router.Index)
 	x.mu.faults = make(map[string][]error)
@@ -71,11 +75,20 @@ func (r *Registry) SetTerms(changed map[string]*Terms) error {
 
 func (x *exchange) setLocked(changed map[string]*Terms) error {
 	touched := make(map[string]bool)
-	for name, t := range changed {
-		touched[name] = true
-		for user := range x.mu.users[name] {
-			touched[user] = true
+	var touch func(name string) // and those who import from it, directly or not
+	touch = func(name string) {
+		if !touched[name] {
+			touched[name] = true
+			for user := range x.mu.users[name] {
+				touch(user)
+			}
 		}
+	}
+	for name := range changed {
+		touch(name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(changed)) {
+		t := changed[name]
 		for _, old := range [2]*Terms{x.mu.terms[name], t} {
 			if old == nil {
 				continue
@@ -88,8 +101,10 @@ func (x *exchange) setLocked(changed map[string]*Terms) error {
 		delete(x.mu.terms, name)
 		delete(x.mu.renewals, name)
 		delete(x.mu.faults, name)
+		delete(x.mu.since, name)
 		if t != nil {
-			x.mu.terms[name] = t
+			x.mu.last++
+			x.mu.terms[name], x.mu.since[name] = t, x.mu.last
 		}
 	}
 	for name, t := range changed {
@@ -110,12 +125,15 @@ func (x *exchange) setLocked(changed map[string]*Terms) error {
 func (x *exchange) linkLocked(touched map[string]bool) error {
 	var faults []error
 	links := make(map[*Account]*router.Links)
-	names := slices.Sorted(maps.Keys(touched))
+	names := slices.SortedFunc(maps.Keys(touched), func(a, b string) int { return cmp.Compare(x.mu.since[a], x.mu.since[b]) })
 	for _, name := range names {
 		if t := x.mu.terms[name]; t != nil {
 			x.mu.faults[name] = make([]error, len(t.Settings.Imports))
 			delete(x.mu.renewals, name)
 		}
+	}
+	for _, name := range names {
+		faults = append(faults, x.judgeLocked(name)...)
 	}
 	for _, name := range names {
 		a := x.registry.Lookup(name)
@@ -135,6 +153,58 @@ func (x *exchange) linkLocked(touched map[string]bool) error {
 	return errors.Join(faults...)
 }
 
+// judgeLocked says what is wrong with the imports of an account.
+func (x *exchange) judgeLocked(name string) (faults []error) {
+	t := x.mu.terms[name]
+	if t == nil {
+		return nil
+	}
+	for k, i := range t.Settings.Imports {
+		_, _, err := x.grantLocked(t, k)
+		switch {
+		case err != nil:
+		case i.Kind == options.ServiceExchange:
+			_, err = serviceRename(i)
+		default:
+			_, err = streamRename(i)
+		}
+		if err == nil && t.Allows != nil && x.cycleLocked(name, k) { // a configuration was checked as a whole
+			err = errCycle
+		}
+		if x.mu.faults[name][k] = err; err != nil {
+			faults = append(faults, fmt.Errorf("account %q: import of %q from %q: %w", name, i.Subject, i.Account, err))
+		}
+	}
+	return faults
+}
+
+// cycleLocked reports whether an import closes a cycle: what it imports comes, by imports of the same kind that were
+// there before, from its own account.
+func (x *exchange) cycleLocked(name string, index int) bool {
+	type place struct{ account, subject string }
+	first := x.mu.terms[name].Settings.Imports[index]
+	seen := make(map[place]bool)
+	var follow func(p place) bool
+	follow = func(p place) bool {
+		t := x.mu.terms[p.account]
+		if t == nil || seen[p] {
+			return false
+		}
+		seen[p] = true
+		for k, i := range t.Settings.Imports {
+			later := x.mu.since[p.account] > x.mu.since[name] || p.account == name && k >= index
+			if later || i.Kind != first.Kind || x.mu.faults[p.account][k] != nil || !subject.Overlap(Local(i), p.subject) {
+				continue
+			}
+			if i.Account == name || follow(place{i.Account, i.Subject}) {
+				return true
+			}
+		}
+		return false
+	}
+	return first.Account != name && follow(place{first.Account, first.Subject})
+}
+
 // ownLocked adds what the account's own terms say: services that it imports, and mappings.
 func (x *exchange) ownLocked(a *Account, b *router.LinksBuilder) (faults []error) {
 	t := x.mu.terms[a.name]
@@ -142,19 +212,13 @@ func (x *exchange) ownLocked(a *Account, b *router.LinksBuilder) (faults []error
 		return nil
 	}
 	for k, i := range t.Settings.Imports {
-		from, e, err := x.grantLocked(t, k)
-		if err == nil && i.Kind == options.ServiceExchange {
-			var link *router.ServiceLink
-			if link, err = x.service(a, i, from, e); err == nil {
+		if i.Kind != options.ServiceExchange || x.mu.faults[a.name][k] != nil {
+			continue
+		}
+		if from, e, err := x.grantLocked(t, k); err == nil {
+			if link, err := x.service(a, i, from, e); err == nil {
 				b.Services = append(b.Services, link)
 			}
-		}
-		if err == nil && i.Kind == options.StreamExchange {
-			_, err = streamRename(i)
-		}
-		if err != nil {
-			x.mu.faults[a.name][k] = err
-			faults = append(faults, fmt.Errorf("account %q: import of %q from %q: %w", a.name, i.Subject, i.Account, err))
 		}
 	}
 	for _, m := range t.Settings.Mappings {
@@ -197,7 +261,7 @@ func (x *exchange) othersLocked(a *Account, b *router.LinksBuilder) {
 			if i.Account != a.name {
 				continue
 			}
-			if _, _, err := x.grantLocked(t, k); err != nil {
+			if x.mu.faults[user][k] != nil {
 				continue
 			}
 			if i.Kind == options.ServiceExchange {

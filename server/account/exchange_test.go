@@ -206,6 +206,38 @@ func TestTermsChange(t *testing.T) {
 	step("an importer went", "", "c.s.1 c.s.1")
 }
 
+// An import that would lead a request back to where it came from does not count; the others stay.
+func TestCycles(t *testing.T) {
+	r := world(t)
+	allow := func(int, string) (time.Time, error) { return time.Time{}, nil }
+	terms := func(name, from string) *Terms {
+		return &Terms{Allows: allow, Settings: &options.Account{Name: name, Exports: []*options.Export{{Kind: service, Subject: "x"}},
+			Imports: []*options.Import{{Kind: service, Account: from, Subject: "x"}}}}
+	}
+	if err := r.SetTerms(map[string]*Terms{"A": terms("A", "B")}); !errors.Is(err, errNoExporter) {
+		t.Errorf("first: %v", err)
+	}
+	if err := r.SetTerms(map[string]*Terms{"B": terms("B", "C")}); errors.Is(err, errCycle) {
+		t.Errorf("second: %v", err)
+	}
+	if err := r.SetTerms(map[string]*Terms{"C": terms("C", "A")}); !errors.Is(err, errCycle) {
+		t.Errorf("third: %v", err)
+	}
+	e := listen(r, "C")
+	publish(r, "A", "x")
+	if got := e.take(); got != "x x" {
+		t.Errorf("C got %q", got)
+	}
+	if err := r.SetTerms(map[string]*Terms{"B": {Settings: &options.Account{Name: "B", Exports: []*options.Export{{Kind: service, Subject: "x"}}}}}); err != nil {
+		t.Errorf("without the import in the middle: %v", err)
+	}
+	e = listen(r, "B")
+	publish(r, "C", "x")
+	if got := e.take(); got != "x x" {
+		t.Errorf("from C over A to B: got %q", got)
+	}
+}
+
 // The right to an import can end by itself, and a token can be refused.
 func TestTokensDecide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 var (
 	errNoExporter = errors.New("the exporting account is not known")
 	errNotAllowed = errors.New("nothing that is exported covers the import")
+	errCycle      = errors.New("import forms a cycle")
 )
 
 // Terms are what an account offers to others, takes from them and does with its own subjects. They never change; new
