@@ -3,8 +3,12 @@ package server
 import (
 	"cmp"
 	"slices"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
 
 	"godwit/server/account"
+	"godwit/server/auth/jwtauth"
 	"godwit/server/monitor"
 	"godwit/server/options"
 )
@@ -18,10 +22,22 @@ func (s source) showExchange(a *account.Account, d *monitor.AccountDetail) {
 	if t == nil {
 		return
 	}
+	d.Complete = !slices.ContainsFunc(faults, func(err error) bool { return err != nil })
+	var claims *jwt.AccountClaims
+	if s.operators != nil {
+		if v := s.operators.manager.Loaded(a.Name()); v != nil {
+			claims = v.Claims
+			showClaims(v, d)
+		}
+	}
 	for _, kind := range []options.ExchangeKind{options.ServiceExchange, options.StreamExchange} {
-		for _, e := range t.Settings.Exports {
+		for k, e := range t.Settings.Exports {
 			if e.Kind == kind {
-				d.Exports = append(d.Exports, exportDetail(e, t.Allows != nil))
+				detail := exportDetail(e, t.Allows != nil)
+				if claims != nil && k < len(claims.Exports) {
+					detail.RevokedAct = revoked(claims.Exports[k].Revocations)
+				}
+				d.Exports = append(d.Exports, detail)
 			}
 		}
 	}
@@ -52,6 +68,25 @@ func (s source) showExchange(a *account.Account, d *monitor.AccountDetail) {
 		}
 		d.Responses[w.Subject] = monitor.ImportDetail{Subject: w.Reply, Account: names[w.To], To: w.Subject, LocalSubject: w.Subject, Type: "service"}
 	}
+}
+
+// showClaims adds what the JWT of an account says.
+func showClaims(v *jwtauth.Account, d *monitor.AccountDetail) {
+	d.JWT, d.IssuerKey, d.NameTag, d.Tags, d.Claim = v.JWT, v.Issuer, v.Name, v.Tags, v.Claims
+	d.Expired = v.Expired(time.Now())
+	d.RevokedUsers = revoked(v.Claims.Revocations)
+}
+
+// revoked shows until when what was issued is revoked; nil for nothing.
+func revoked(list jwt.RevocationList) map[string]time.Time {
+	var out map[string]time.Time
+	for key, seconds := range list {
+		if out == nil {
+			out = make(map[string]time.Time)
+		}
+		out[key] = time.Unix(seconds, 0).UTC()
+	}
+	return out
 }
 
 func exportDetail(e *options.Export, tokens bool) monitor.ExportDetail {

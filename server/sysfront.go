@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"godwit/protocol"
+	"godwit/server/auth/jwtauth"
 	"godwit/server/conn"
 	"godwit/server/monitor"
 	"godwit/server/options"
@@ -66,7 +67,12 @@ func (h host) UserInfo(from router.Origin) (system.UserInfo, bool) {
 		return system.UserInfo{}, false
 	}
 	m := c.Snapshot()
-	u := system.UserInfo{User: m.User, Account: m.Account, AccountName: m.Account}
+	u := system.UserInfo{User: m.User, Account: m.Account, AccountName: m.NameTag}
+	if id := c.Identity(); id != nil {
+		if user, ok := id.Detail.(*jwtauth.User); ok {
+			u.UserName = user.Label
+		}
+	}
 	perms, expires := c.Rights()
 	if perms != nil {
 		u.Permissions = perms.Info()

@@ -3,6 +3,7 @@ package conn
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"godwit/protocol"
 	"godwit/server/monitor"
@@ -65,6 +66,7 @@ func (h *handler) Ping() error {
 	c.pinged = true
 	if c.asked && !c.greeted {
 		c.greeted = true
+		c.rtt.CompareAndSwap(0, int64(time.Since(c.start))) // a first guess: it has answered INFO since
 		if c.opts.Protocol >= 1 {
 			c.sendInfo(true)
 		}

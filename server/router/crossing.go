@@ -330,6 +330,8 @@ func (s *Sender) respond(x *Index, subj []byte, p *protocol.Pub) Result {
 		q.Reply = e.to.replies.expect(e.to, back, "")
 		q.Tail = appendTail(nil, &q)
 		q.Body = q.Tail[len(q.Tail)-2-len(p.Body) : len(q.Tail)-2]
+	} else if len(p.Reply) == 0 {
+		q.Tail = bytes.TrimPrefix(q.Tail, []byte{' '}) // the blank for no reply is for the server's own account
 	}
 	at, via := s.at, s.via
 	s.at, s.via = e.to, nil
