@@ -35,6 +35,8 @@ func (e *ear) take() (subjects string) {
 	return subjects
 }
 
+func (e *ear) drain() (subjects []string) { subjects, e.got = e.got, nil; return subjects }
+
 func publish(r *Registry, account string, subjects ...string) {
 	s := router.NewSender(r.Lookup(account).Index())
 	for range 2 {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -709,5 +710,79 @@ func BenchmarkService(b *testing.B) {
 			back.Send(&Message{Subject: []byte(subj), Payload: []byte("x")})
 		}
 		back.Flush()
+	}
+}
+
+// Links, subscriptions and connections come and go while messages, requests and responses are under way; in the end all
+// is as the last change says.
+func TestEverythingChangesAtOnce(t *testing.T) {
+	a, b := NewIndex(), NewIndex()
+	defer a.Close()
+	service := func(local string) *ServiceLink {
+		return &ServiceLink{Local: local, To: a, Threshold: time.Second, Importer: "B", Exporter: "A", Server: "SERVER00", Latency: &Latency{"lat", 50}}
+	}
+	link := func(on bool) {
+		if !on {
+			a.Link(nil)
+			b.Link(nil)
+			return
+		}
+		a.Link((&LinksBuilder{Serves: true, Streams: []*StreamLink{{From: "s.>", To: b, Prefix: "p."}},
+			Mappings: []*Mapping{mustMap(t, "m", WeightedSubject{"s.m", 50})}}).Build())
+		b.Link((&LinksBuilder{Services: []*ServiceLink{service("svc")}}).Build())
+		a.Watch([]*Index{b})
+		b.Watch([]*Index{a})
+	}
+	link(true)
+	responder := newHeaderClient(a)
+	responder.sub("svc", "", "1")
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	loop := func(f func(i int)) {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					f(i)
+				}
+			}
+		})
+	}
+	publisher, asker := newClient(a).sender(), newClient(b)
+	origin := &requester{}
+	ask, answer := asker.senderFrom(origin), responder.sender()
+	loop(func(int) { send(publisher, pub("s.1", "", "m"), 2); send(publisher, pub("m", "", "m"), 2) })
+	loop(func(int) { send(ask, pub("svc", "in", "m"), 2); b.Left(origin) })
+	loop(func(int) {
+		for _, reply := range replySubject.FindAllString(responder.take(), -1) {
+			send(answer, pub(reply, "", "x"), 1)
+		}
+	})
+	loop(func(i int) {
+		c := newClient(b)
+		sub, inbox := c.sub("p.s.*", "", "1"), c.sub("in", "", "2")
+		a.HasInterest([]byte("s.1"))
+		c.Gone.Store(true)
+		b.Unsubscribe(sub)
+		b.Unsubscribe(inbox)
+		b.Departed()
+	})
+	for i := range 300 {
+		link(i%3 > 0)
+	}
+	close(stop)
+	wg.Wait()
+	link(true)
+	c := newClient(b)
+	c.sub("p.s.1", "", "1")
+	c.sub("in", "", "2")
+	send(publisher, pub("s.1", "", "m"), 1)
+	responder.take()
+	send(ask, pub("svc", "in", "m"), 1)
+	send(answer, pub(replySubject.FindString(responder.take()), "", "x"), 1)
+	if got := c.take(); got != "MSG p.s.1 1 1\r\nm\r\nMSG in 2 1\r\nx\r\n" {
+		t.Errorf("got %q", got)
 	}
 }
