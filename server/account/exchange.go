@@ -25,16 +25,27 @@ type exchange struct {
 	// mu ranks before Registry.mu and router.Index.mu.
 	mu struct {
 		sync.Mutex
-		terms    map[string]*Terms
-		since    map[string]uint64 // when terms came; what came later does not close a cycle
-		last     uint64
-		users    map[string]map[string]bool // accounts that import from one, by name
-		watchers map[string][]*router.Index
-		faults   map[string][]error // by account: of each import, nil if it is good
-		renewals map[string]time.Time
-		renewal  *time.Timer // for the earliest of renewals
-		closed   bool
+		terms   map[string]*Terms
+		since   map[string]uint64 // when terms came; what came later does not close a cycle
+		last    uint64
+		users   map[string]map[string]bool      // accounts that import from one, by name
+		judged  map[string]*judged              // by account
+		built   map[string]*router.LinksBuilder // by account: what its links were made of
+		renewal *time.Timer                     // for the first import whose right ends
+		closed  bool
 	}
+}
+
+// judged is what the terms of an account come to, as the terms of others are now. It never changes.
+type judged struct {
+	terms    *Terms
+	faults   []error // of each import, nil if it is good
+	services []*router.ServiceLink
+	asked    []string // the exporter of each of services
+	streams  []*router.StreamLink
+	imported []string // the exporter of each of streams
+	mappings []*router.Mapping
+	until    time.Time // when the first right to an import ends; zero for never
 }
 
 func (x *exchange) init(r *Registry) {
@@ -42,9 +53,8 @@ func (x *exchange) init(r *Registry) {
 	x.mu.terms = make(map[string]*Terms)
 	x.mu.since = make(map[string]uint64)
 	x.mu.users = make(map[string]map[string]bool)
-	x.mu.watchers = make(map[string][]*router.Index)
-	x.mu.faults = make(map[string][]error)
-	x.mu.renewals = make(map[string]time.Time)
+	x.mu.judged = make(map[string]*judged)
+	x.mu.built = make(map[string]*router.LinksBuilder)
 }
 
 // SetServer says in which server the accounts are, before the first terms: by its name and the name of its cluster,
@@ -74,43 +84,21 @@ func (r *Registry) SetTerms(changed map[string]*Terms) error {
 }
 
 func (x *exchange) setLocked(changed map[string]*Terms) error {
-	touched := make(map[string]bool)
-	var touch func(name string) // and those who import from it, directly or not
-	touch = func(name string) {
-		if !touched[name] {
-			touched[name] = true
-			for user := range x.mu.users[name] {
-				touch(user)
-			}
-		}
-	}
-	for name := range changed {
-		touch(name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(changed)) {
+	names := slices.Sorted(maps.Keys(changed))
+	for _, name := range names {
 		t := changed[name]
-		for _, old := range [2]*Terms{x.mu.terms[name], t} {
-			if old == nil {
-				continue
-			}
+		if old := x.mu.terms[name]; old != nil {
 			for _, i := range old.Settings.Imports {
-				touched[i.Account] = true
 				delete(x.mu.users[i.Account], name)
 			}
 		}
 		delete(x.mu.terms, name)
-		delete(x.mu.renewals, name)
-		delete(x.mu.faults, name)
 		delete(x.mu.since, name)
-		if t != nil {
-			x.mu.last++
-			x.mu.terms[name], x.mu.since[name] = t, x.mu.last
-		}
-	}
-	for name, t := range changed {
 		if t == nil {
 			continue
 		}
+		x.mu.last++
+		x.mu.terms[name], x.mu.since[name] = t, x.mu.last
 		for _, i := range t.Settings.Imports {
 			if x.mu.users[i.Account] == nil {
 				x.mu.users[i.Account] = make(map[string]bool)
@@ -118,82 +106,130 @@ func (x *exchange) setLocked(changed map[string]*Terms) error {
 			x.mu.users[i.Account][name] = true
 		}
 	}
-	return x.linkLocked(touched)
+	return x.renewLocked(names)
 }
 
-// linkLocked makes the links of some accounts.
-func (x *exchange) linkLocked(touched map[string]bool) error {
-	var faults []error
-	links := make(map[*Account]*router.Links)
-	names := slices.SortedFunc(maps.Keys(touched), func(a, b string) int { return cmp.Compare(x.mu.since[a], x.mu.since[b]) })
+// renewLocked judges accounts, and those who import from them, directly or not, and makes their links and those of their
+// exporters.
+func (x *exchange) renewLocked(names []string) error {
+	judge, link := make(map[string]bool), make(map[string]bool)
+	var touch func(name string)
+	touch = func(name string) {
+		if judge[name] {
+			return
+		}
+		judge[name], link[name] = true, true
+		for user := range x.mu.users[name] {
+			touch(user)
+		}
+	}
 	for _, name := range names {
+		touch(name)
+	}
+	for name := range judge {
+		if old := x.mu.judged[name]; old != nil {
+			for _, i := range old.terms.Settings.Imports {
+				link[i.Account] = true
+			}
+			delete(x.mu.judged, name)
+		}
 		if t := x.mu.terms[name]; t != nil {
-			x.mu.faults[name] = make([]error, len(t.Settings.Imports))
-			delete(x.mu.renewals, name)
+			for _, i := range t.Settings.Imports {
+				link[i.Account] = true
+			}
 		}
 	}
-	for _, name := range names {
-		faults = append(faults, x.judgeLocked(name)...)
-	}
-	for _, name := range names {
-		a := x.registry.Lookup(name)
-		if a == nil || name == "" {
-			continue
+	var faults []error
+	byAge := func(a, b string) int { return cmp.Compare(x.mu.since[a], x.mu.since[b]) }
+	for _, name := range slices.SortedFunc(maps.Keys(judge), byAge) {
+		if t := x.mu.terms[name]; t != nil {
+			j, err := x.judgeLocked(name, t)
+			x.mu.judged[name] = j
+			faults = append(faults, err...)
 		}
-		b := &router.LinksBuilder{}
-		faults = append(faults, x.ownLocked(a, b)...)
-		x.othersLocked(a, b)
-		links[a] = b.Build()
 	}
-	for a, l := range links {
-		a.index.Link(l)
+	for name := range link {
+		x.linkLocked(name)
 	}
-	x.watchLocked()
-	x.renewLocked()
+	x.scheduleLocked()
 	return errors.Join(faults...)
 }
 
-// judgeLocked says what is wrong with the imports of an account.
-func (x *exchange) judgeLocked(name string) (faults []error) {
-	t := x.mu.terms[name]
-	if t == nil {
-		return nil
-	}
+// judgeLocked finds out what the terms of an account come to, and what is wrong with them.
+func (x *exchange) judgeLocked(name string, t *Terms) (j *judged, faults []error) {
+	j = &judged{terms: t, faults: make([]error, len(t.Settings.Imports))}
+	importer := x.registry.Lookup(name)
 	for k, i := range t.Settings.Imports {
-		_, _, err := x.grantLocked(t, k)
-		switch {
-		case err != nil:
-		case i.Kind == options.ServiceExchange:
-			_, err = serviceRename(i)
-		default:
-			_, err = streamRename(i)
-		}
-		if err == nil && t.Allows != nil && x.cycleLocked(name, k) { // a configuration was checked as a whole
-			err = errCycle
-		}
-		if x.mu.faults[name][k] = err; err != nil {
+		err := x.importLocked(j, name, importer, k)
+		if j.faults[k] = err; err != nil {
 			faults = append(faults, fmt.Errorf("account %q: import of %q from %q: %w", name, i.Subject, i.Account, err))
 		}
 	}
-	return faults
+	for _, m := range t.Settings.Mappings {
+		mapping, err := router.NewMapping(m.Source, x.destsFor(m))
+		if err != nil {
+			faults = append(faults, fmt.Errorf("account %q: mapping of %q: %w", name, m.Source, err))
+			continue
+		}
+		j.mappings = append(j.mappings, mapping)
+	}
+	return j, faults
+}
+
+// importLocked adds an import to j, or says why not.
+func (x *exchange) importLocked(j *judged, name string, importer *Account, index int) error {
+	i := j.terms.Settings.Imports[index]
+	from, e, until, err := x.grantLocked(j.terms, index)
+	switch {
+	case err != nil:
+		return err
+	case importer == nil:
+		return errNoImporter
+	}
+	if !until.IsZero() && (j.until.IsZero() || until.Before(j.until)) {
+		j.until = until
+	}
+	if j.terms.Allows != nil && x.cycleLocked(j, name, index) { // a configuration was checked as a whole
+		return errCycle
+	}
+	if i.Kind == options.ServiceExchange {
+		link, err := x.service(importer, i, from, e)
+		if err != nil {
+			return err
+		}
+		j.services, j.asked = append(j.services, link), append(j.asked, from.name)
+		return nil
+	}
+	link := &router.StreamLink{From: i.Subject, To: importer.index}
+	if i.Prefix != "" {
+		link.Prefix = Local(&options.Import{Prefix: i.Prefix})
+	}
+	if link.Rename, err = streamRename(i); err != nil {
+		return err
+	}
+	j.streams, j.imported = append(j.streams, link), append(j.imported, from.name)
+	return nil
 }
 
 // cycleLocked reports whether an import closes a cycle: what it imports comes, by imports of the same kind that were
-// there before, from its own account.
-func (x *exchange) cycleLocked(name string, index int) bool {
+// there before, from its own account. j is that account so far.
+func (x *exchange) cycleLocked(j *judged, name string, index int) bool {
 	type place struct{ account, subject string }
-	first := x.mu.terms[name].Settings.Imports[index]
+	first := j.terms.Settings.Imports[index]
 	seen := make(map[place]bool)
 	var follow func(p place) bool
 	follow = func(p place) bool {
-		t := x.mu.terms[p.account]
-		if t == nil || seen[p] {
+		other := x.mu.judged[p.account]
+		if p.account == name {
+			other = j
+		}
+		if other == nil || seen[p] {
 			return false
 		}
 		seen[p] = true
-		for k, i := range t.Settings.Imports {
+		for k, i := range other.terms.Settings.Imports {
 			later := x.mu.since[p.account] > x.mu.since[name] || p.account == name && k >= index
-			if later || i.Kind != first.Kind || x.mu.faults[p.account][k] != nil || !subject.Overlap(Local(i), p.subject) {
+			if later || i.Kind != first.Kind || other.faults[k] != nil || !subject.Overlap(Local(i), p.subject) {
 				continue
 			}
 			if i.Account == name || follow(place{i.Account, i.Subject}) {
@@ -203,33 +239,6 @@ func (x *exchange) cycleLocked(name string, index int) bool {
 		return false
 	}
 	return first.Account != name && follow(place{first.Account, first.Subject})
-}
-
-// ownLocked adds what the account's own terms say: services that it imports, and mappings.
-func (x *exchange) ownLocked(a *Account, b *router.LinksBuilder) (faults []error) {
-	t := x.mu.terms[a.name]
-	if t == nil {
-		return nil
-	}
-	for k, i := range t.Settings.Imports {
-		if i.Kind != options.ServiceExchange || x.mu.faults[a.name][k] != nil {
-			continue
-		}
-		if from, e, err := x.grantLocked(t, k); err == nil {
-			if link, err := x.service(a, i, from, e); err == nil {
-				b.Services = append(b.Services, link)
-			}
-		}
-	}
-	for _, m := range t.Settings.Mappings {
-		mapping, err := router.NewMapping(m.Source, x.destsFor(m))
-		if err != nil {
-			faults = append(faults, fmt.Errorf("account %q: mapping of %q: %w", a.name, m.Source, err))
-			continue
-		}
-		b.Mappings = append(b.Mappings, mapping)
-	}
-	return faults
 }
 
 // destsFor returns the destinations of a mapping on this server: those for its cluster, if there are any.
@@ -250,50 +259,15 @@ func (x *exchange) destsFor(m *options.Mapping) (list []router.WeightedSubject) 
 	return list
 }
 
-// othersLocked adds what others take from the account: streams, and whether requests come.
-func (x *exchange) othersLocked(a *Account, b *router.LinksBuilder) {
-	for _, user := range slices.Sorted(maps.Keys(x.mu.users[a.name])) {
-		importer, t := x.registry.Lookup(user), x.mu.terms[user]
-		if importer == nil || t == nil {
-			continue
-		}
-		for k, i := range t.Settings.Imports {
-			if i.Account != a.name {
-				continue
-			}
-			if x.mu.faults[user][k] != nil {
-				continue
-			}
-			if i.Kind == options.ServiceExchange {
-				b.Serves = true
-				continue
-			}
-			link := &router.StreamLink{From: i.Subject, To: importer.index}
-			if i.Prefix != "" {
-				link.Prefix = Local(&options.Import{Prefix: i.Prefix})
-			}
-			var err error
-			if link.Rename, err = streamRename(i); err == nil {
-				b.Streams = append(b.Streams, link)
-			}
-		}
-	}
-}
-
-// grantLocked returns whom an import is from and what it uses there.
-func (x *exchange) grantLocked(t *Terms, index int) (*Account, *options.Export, error) {
+// grantLocked returns whom an import is from, what it uses there and until when, zero for ever.
+func (x *exchange) grantLocked(t *Terms, index int) (*Account, *options.Export, time.Time, error) {
 	i := t.Settings.Imports[index]
 	from, other := x.registry.Lookup(i.Account), x.mu.terms[i.Account]
 	if from == nil || other == nil || i.Account == "" {
-		return nil, nil, errNoExporter
+		return nil, nil, time.Time{}, errNoExporter
 	}
 	e, until, err := t.grant(index, other.Settings)
-	if err == nil && !until.IsZero() {
-		if name := t.Settings.Name; x.mu.renewals[name].IsZero() || until.Before(x.mu.renewals[name]) {
-			x.mu.renewals[name] = until
-		}
-	}
-	return from, e, err
+	return from, e, until, err
 }
 
 func (x *exchange) service(a *Account, i *options.Import, from *Account, e *options.Export) (*router.ServiceLink, error) {
@@ -309,89 +283,51 @@ func (x *exchange) service(a *Account, i *options.Import, from *Account, e *opti
 	return link, nil
 }
 
-// watchLocked says to each account whose senders look into it: exporters of streams into importers, and those who ask
-// for a service into the exporter and whom that one asks in turn.
-func (x *exchange) watchLocked() {
-	watchers := make(map[string]map[string]bool)
-	watch := func(watched, by string) {
-		if watchers[watched] == nil {
-			watchers[watched] = make(map[string]bool)
-		}
-		watchers[watched][by] = true
-	}
-	var ask func(asker, name string, seen map[string]bool)
-	ask = func(asker, name string, seen map[string]bool) {
-		t := x.mu.terms[name]
-		if t == nil {
-			return
-		}
-		for k, i := range t.Settings.Imports {
-			if i.Kind == options.ServiceExchange && !seen[i.Account] && x.mu.faults[name][k] == nil {
-				seen[i.Account] = true
-				watch(i.Account, asker)
-				ask(asker, i.Account, seen)
-			}
-		}
-	}
-	for name, t := range x.mu.terms {
-		ask(name, name, map[string]bool{name: true})
-		for k, i := range t.Settings.Imports {
-			if i.Kind == options.StreamExchange && x.mu.faults[name][k] == nil {
-				watch(name, i.Account)
-			}
-		}
-	}
-	for _, a := range x.registry.All() {
-		var list []*router.Index
-		for _, by := range slices.Sorted(maps.Keys(watchers[a.name])) {
-			if other := x.registry.Lookup(by); other != nil && other != a {
-				list = append(list, other.index)
-			}
-		}
-		if !slices.Equal(list, x.mu.watchers[a.name]) {
-			x.mu.watchers[a.name] = list
-			a.index.Watch(list)
-		}
-	}
-}
-
-// renewLocked sees to it that imports end when the right to them does.
-func (x *exchange) renewLocked() {
+// scheduleLocked sees to it that imports end when the right to them does.
+func (x *exchange) scheduleLocked() {
 	if x.mu.renewal != nil {
 		x.mu.renewal.Stop()
 		x.mu.renewal = nil
 	}
-	if len(x.mu.renewals) == 0 || x.mu.closed {
-		return
+	var next time.Time
+	for _, j := range x.mu.judged {
+		if !j.until.IsZero() && (next.IsZero() || j.until.Before(next)) {
+			next = j.until
+		}
 	}
-	next := slices.MinFunc(slices.Collect(maps.Values(x.mu.renewals)), time.Time.Compare)
-	x.mu.renewal = time.AfterFunc(max(time.Until(next), time.Second), x.renew)
+	if !next.IsZero() && !x.mu.closed {
+		x.mu.renewal = time.AfterFunc(max(time.Until(next), time.Second), x.expire)
+	}
 }
 
-// renew looks again at the imports of accounts where one has ended.
-func (x *exchange) renew() {
+// expire looks again at the accounts where the right to an import has ended.
+func (x *exchange) expire() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.mu.closed {
 		return
 	}
 	now := time.Now()
-	changed := make(map[string]*Terms)
-	for name, until := range x.mu.renewals {
-		if !until.After(now) {
-			changed[name] = x.mu.terms[name]
+	var names []string
+	for name, j := range x.mu.judged {
+		if !j.until.IsZero() && !j.until.After(now) {
+			names = append(names, name)
 		}
 	}
-	x.setLocked(changed) // the importer's users find nobody; there is nothing more to tell
+	x.renewLocked(names) // the importer's users find nobody; there is nothing more to tell
 }
 
 // Terms returns the terms in force of an account, and what is wrong with each import, nil for nothing. Both are nil if it
-// has none. The result is shared.
+// has none. The results are shared.
 func (r *Registry) Terms(name string) (*Terms, []error) {
 	x := &r.exchange
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.mu.terms[name], slices.Clone(x.mu.faults[name])
+	j := x.mu.judged[name]
+	if j == nil {
+		return nil, nil
+	}
+	return j.terms, j.faults
 }
 
 // Close ends what goes on by itself in the accounts.
@@ -417,7 +353,7 @@ func (r *Registry) Latency(name string, i *options.Import) *options.ServiceLaten
 	if t == nil {
 		return nil
 	}
-	if _, e, err := x.grantLocked(t, slices.Index(t.Settings.Imports, i)); err == nil {
+	if _, e, _, err := x.grantLocked(t, slices.Index(t.Settings.Imports, i)); err == nil {
 		return e.Latency
 	}
 	return nil

@@ -2,6 +2,7 @@ package account
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -289,5 +290,30 @@ func TestMappingsOfClusters(t *testing.T) {
 func TestHash8(t *testing.T) {
 	if got := Hash8("$G"); got != "szMpdrwD" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// One exporter and many importers that come one after the other, as with account JWTs.
+func BenchmarkImporterComes(b *testing.B) {
+	const n = 10_000
+	o := &options.Options{Accounts: []*options.Account{{Name: "A", Limits: options.NoAccountLimits()}}}
+	for i := range n {
+		o.Accounts = append(o.Accounts, &options.Account{Name: fmt.Sprint(i), Limits: options.NoAccountLimits()})
+	}
+	r := NewRegistry(o)
+	defer r.Close()
+	r.SetTerms(map[string]*Terms{"A": exports(&options.Export{Kind: service, Subject: "s.>"}, &options.Export{Subject: "e.>"})})
+	allow := func(int, string) (time.Time, error) { return time.Time{}, nil }
+	come := func(i int) {
+		name := fmt.Sprint(i % n)
+		r.SetTerms(map[string]*Terms{name: {Allows: allow, Settings: &options.Account{Name: name, Imports: []*options.Import{
+			{Kind: service, Account: "A", Subject: "s.>"}, {Account: "A", Subject: "e.*", Prefix: "a"}}}}})
+	}
+	for i := range n {
+		come(i)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		come(i)
 	}
 }

@@ -14,6 +14,7 @@ import (
 // Reasons why an import brings nothing.
 var (
 	errNoExporter = errors.New("the exporting account is not known")
+	errNoImporter = errors.New("the importing account is not known")
 	errNotAllowed = errors.New("nothing that is exported covers the import")
 	errCycle      = errors.New("import forms a cycle")
 )

@@ -89,7 +89,7 @@ func (s *Sender) lookupLinked(l *Links, subj []byte, h uint32, slot uint32, know
 func (s *Sender) newWay(x *Index, l *Links, subj []byte, h uint32, mode wayMode) *route {
 	s.strangerMax = max(s.strangerMax, minStrangers)
 	w := &way{subject: bytes.Clone(subj)}
-	r := &route{hash: h, subject: string(subj), gen: x.generation(subj, h), seen: s.changes, way: w}
+	r := &route{hash: h, subject: string(subj), gen: x.generation(subj, h), seen: s.stamp, way: w}
 	whole := !subject.HasEmptyToken(subj)
 	if l == nil {
 		l = &Links{}
@@ -175,12 +175,12 @@ next:
 // routeIn returns the route of a subject in the account of x for a message that came there.
 func (s *Sender) routeIn(x *Index, subj []byte, mode wayMode) *route {
 	r := s.ways[wayKey{x, mode, string(subj)}]
-	if r != nil && r.seen == s.changes {
+	if r != nil && r.seen == s.stamp {
 		return r
 	}
 	h := hashOf(subj)
 	if r != nil && r.gen == x.generation(subj, h)+r.way.generation() {
-		r.seen = s.changes
+		r.seen = s.stamp
 		return r
 	}
 	if len(s.ways) >= maxWays || r != nil && r.touched {

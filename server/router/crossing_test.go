@@ -56,8 +56,7 @@ func connectService(exporter, importer *Index, links ...*ServiceLink) {
 		}
 	}
 	exporter.Link((&LinksBuilder{Serves: true}).Build())
-	importer.Link((&LinksBuilder{Services: links}).Build())
-	exporter.Watch([]*Index{importer})
+	importer.Link((&LinksBuilder{Services: links, Asked: []*Index{exporter}}).Build())
 }
 
 func connectStream(exporter, importer *Index, links ...*StreamLink) {
@@ -65,7 +64,7 @@ func connectStream(exporter, importer *Index, links ...*StreamLink) {
 		l.To = importer
 	}
 	exporter.Link((&LinksBuilder{Streams: links}).Build())
-	importer.Watch([]*Index{exporter})
+	importer.Link((&LinksBuilder{Imported: []*Index{exporter}}).Build())
 }
 
 var replySubject = regexp.MustCompile(`_R_\.\w{6}\.\w{6}(\.SERVER00\.T)?`)
@@ -307,11 +306,9 @@ func TestChainOfServices(t *testing.T) {
 	a, b, c := NewIndex(), NewIndex(), NewIndex()
 	a.Link((&LinksBuilder{Serves: true}).Build())
 	b.Link((&LinksBuilder{Serves: true, Services: []*ServiceLink{{Local: "mid", Rename: mustTransform(t, "mid", "end"), To: a,
-		Threshold: time.Minute, Importer: "B", Exporter: "A"}}}).Build())
+		Threshold: time.Minute, Importer: "B", Exporter: "A"}}, Asked: []*Index{a}}).Build())
 	c.Link((&LinksBuilder{Services: []*ServiceLink{{Local: "start", Rename: mustTransform(t, "start", "mid"), To: b,
-		Threshold: time.Minute, Importer: "C", Exporter: "B"}}}).Build())
-	a.Watch([]*Index{b, c})
-	b.Watch([]*Index{c})
+		Threshold: time.Minute, Importer: "C", Exporter: "B"}}, Asked: []*Index{a, b}}).Build())
 	asker, middle, responder := newHeaderClient(c), newHeaderClient(b), newHeaderClient(a)
 	asker.sub("in", "", "2")
 	s := asker.sender()
@@ -527,15 +524,14 @@ func TestCrossingAgainstModel(t *testing.T) {
 		prefixed := [accounts][]*StreamLink{}
 		relink := func() {
 			for i := range xs {
-				builders[i].Serves = true
-				xs[i].Link(builders[i].Build())
 				var others []*Index
 				for k := range xs {
 					if k != i {
 						others = append(others, xs[k])
 					}
 				}
-				xs[i].Watch(others)
+				builders[i].Serves, builders[i].Asked, builders[i].Imported = true, others, others
+				xs[i].Link(builders[i].Build())
 			}
 		}
 		relink()
@@ -729,9 +725,7 @@ func TestEverythingChangesAtOnce(t *testing.T) {
 		}
 		a.Link((&LinksBuilder{Serves: true, Streams: []*StreamLink{{From: "s.>", To: b, Prefix: "p."}},
 			Mappings: []*Mapping{mustMap(t, "m", WeightedSubject{"s.m", 50})}}).Build())
-		b.Link((&LinksBuilder{Services: []*ServiceLink{service("svc")}}).Build())
-		a.Watch([]*Index{b})
-		b.Watch([]*Index{a})
+		b.Link((&LinksBuilder{Services: []*ServiceLink{service("svc")}, Asked: []*Index{a}, Imported: []*Index{a}}).Build())
 	}
 	link(true)
 	responder := newHeaderClient(a)

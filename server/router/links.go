@@ -1,6 +1,7 @@
 package router
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,8 @@ type Links struct {
 	streams  patterns[*StreamLink]  // by the subject in this account
 	services patterns[*ServiceLink] // by the subject in this account
 	measured []*ServiceLink         // those with Latency
+	asked    []*Index               // see LinksBuilder
+	imported []*Index               // see LinksBuilder
 	serves   bool                   // others send requests into this account: replies to them leave it
 }
 
@@ -67,14 +70,24 @@ type LinksBuilder struct {
 	Streams  []*StreamLink
 	Services []*ServiceLink
 	Serves   bool // other accounts have a ServiceLink to this one
+	// Asked are the accounts into which requests go, also those into which such an account sends them on.
+	Asked []*Index
+	// Imported are the accounts that have a StreamLink to this one.
+	Imported []*Index
+}
+
+// Same reports whether both make the same links.
+func (b *LinksBuilder) Same(o *LinksBuilder) bool {
+	return slices.Equal(b.Mappings, o.Mappings) && slices.Equal(b.Streams, o.Streams) && slices.Equal(b.Services, o.Services) &&
+		b.Serves == o.Serves && slices.Equal(b.Asked, o.Asked) && slices.Equal(b.Imported, o.Imported)
 }
 
 // Build returns the links, nil if there is nothing in them.
 func (b *LinksBuilder) Build() *Links {
-	if len(b.Mappings)+len(b.Streams)+len(b.Services) == 0 && !b.Serves {
+	if len(b.Mappings)+len(b.Streams)+len(b.Services)+len(b.Imported) == 0 && !b.Serves {
 		return nil
 	}
-	l := &Links{serves: b.Serves}
+	l := &Links{serves: b.Serves, asked: b.Asked, imported: b.Imported}
 	for i, m := range b.Mappings {
 		m.order = i
 		l.mappings.add(m.source, m)
@@ -98,9 +111,8 @@ func (l *Links) concerns(subj []byte, mapped bool) bool {
 
 // linked is the part of an Index that knows of other accounts.
 type linked struct {
-	links    atomic.Pointer[Links]
-	watchers atomic.Pointer[[]*Index] // those whose senders look into this index
-	replies  Replies
+	links   atomic.Pointer[Links]
+	replies Replies
 }
 
 // Link makes l, nil for none, hold for the account. Senders see it when they next begin.
@@ -112,24 +124,25 @@ func (x *Index) Link(l *Links) {
 	x.changed()
 }
 
-// Watch says whose senders look into x besides its own: they hear of changes of its subscriptions. The list is given.
-func (x *Index) Watch(others []*Index) {
-	if len(others) == 0 {
-		x.watchers.Store(nil)
-		return
-	}
-	x.watchers.Store(&others)
-	x.changed()
-}
-
-// changed tells senders that generations have moved.
+// changed tells senders that generations have moved: those of the account, and of accounts whose streams it imports.
+// Those who ask it for services look for themselves, as there may be many of them.
 func (x *Index) changed() {
 	x.changes.Add(1)
-	if w := x.watchers.Load(); w != nil {
-		for _, other := range *w {
-			other.changes.Add(1)
+	if l := x.links.Load(); l != nil {
+		for _, exporter := range l.imported {
+			exporter.changes.Add(1)
 		}
 	}
+}
+
+// elsewhere is a number that moves with every change in the accounts that are asked for services.
+func (l *Links) elsewhere() (sum uint64) {
+	if l != nil {
+		for _, x := range l.asked {
+			sum += x.changes.Load()
+		}
+	}
+	return sum
 }
 
 // maxHops bounds how many accounts one message or question may cross. Imports that form cycles are refused; this holds

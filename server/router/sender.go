@@ -25,7 +25,7 @@ type route struct {
 	touched bool // some targets have counts
 	subject string
 	gen     uint64 // of the index, for subject
-	seen    uint64 // changes of the index when gen was last found right
+	seen    uint64 // stamp of the sender when gen was last found right
 	plain   []target
 	queues  [][]target
 	way     *way // nil unless other accounts or mappings have to do with it
@@ -70,7 +70,9 @@ type Sender struct {
 	rights Rights // nil: everything is allowed
 	from   Origin
 
-	changes    uint64 // of the index, at Begin
+	changes    uint64 // of the index, and of accounts that it asks, at Begin
+	links      *Links // of the index, at Begin
+	stamp      uint64 // counts the times at which one of them had changed
 	departures uint64
 	routes     *routeCache // nil before the first publish
 	last       *route      // of the message before; nil if unknown
@@ -161,14 +163,19 @@ func (s *Sender) Forget() {
 // Begin starts a group of messages: what was cached before the subscriptions last changed is looked at again. Whoever
 // publishes after a subscription was confirmed is read after the change. It is called after own subscriptions, too.
 func (s *Sender) Begin() {
+	links := s.index.links.Load()
 	now := s.index.changes.Load()
-	if now == s.changes && !s.crowded {
+	if links != nil {
+		now += links.elsewhere()
+	}
+	if now == s.changes && links == s.links && !s.crowded {
 		return
 	}
 	if s.crowded {
 		s.thin()
 	}
-	s.changes, s.last = now, nil
+	s.changes, s.links, s.last = now, links, nil
+	s.stamp++
 	if d := s.index.departures.Load(); d != s.departures {
 		s.departures = d
 		s.Forget() // lets go of closed destinations
@@ -227,7 +234,7 @@ func (s *Sender) lookup(subject []byte) *route {
 	i := h % routeSlots
 	r := s.routes.routes[i]
 	known := r != nil && r.hash == h && r.subject == string(subject)
-	if known && r.seen == s.changes {
+	if known && r.seen == s.stamp {
 		s.hits++
 		return r
 	}
@@ -236,7 +243,7 @@ func (s *Sender) lookup(subject []byte) *route {
 		gen += r.way.generation()
 	}
 	if known && r.gen == gen {
-		r.seen = s.changes
+		r.seen = s.stamp
 		s.hits++
 		return r
 	}
@@ -253,7 +260,7 @@ func (s *Sender) lookup(subject []byte) *route {
 		s.settle()
 	}
 	r = s.newRoute(subject, h)
-	r.gen, r.seen = gen, s.changes
+	r.gen, r.seen = gen, s.stamp
 	s.routes.routes[i] = r
 	return r
 }
