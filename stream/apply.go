@@ -14,6 +14,10 @@ func (p *Partition) apply(f *flight) {
 		p.run(f.cmd)
 	case segment.KindProgress:
 		p.applied = f.index
+		if len(f.gone) > 0 {
+			p.removeNeedless(f.gone)
+			p.armExpire()
+		}
 	default:
 		p.answerPubs(f)
 	}
@@ -89,6 +93,10 @@ func (s *state) applyRecords(body []byte, seq uint64, time int64, hashes []uint6
 func (s *state) applyRecord(r *segment.Record, seq uint64, time int64, hash uint64) {
 	if seq != s.last+1 {
 		s.hole(seq)
+	}
+	if r.Attrs&attrUnwanted != 0 {
+		s.hole(seq + 1)
+		return
 	}
 	bytes := s.size(r)
 	s.grown += int64(bytes)
@@ -205,6 +213,14 @@ func (s *state) rollup(r *segment.Record, seq uint64, i int) {
 // remove takes one message out; i is the entry of its subject. With a reason, consumers that wait for its
 // acknowledgement report it.
 func (s *state) remove(i int, seq, bytes uint64, reason string) {
+	s.discount(i, seq, bytes)
+	if inside := s.unlink(seq); inside {
+		s.p.forget(seq, reason)
+	}
+}
+
+// discount takes one message out of all sums; i is the entry of its subject.
+func (s *state) discount(i int, seq, bytes uint64) {
 	s.msgs--
 	s.bytes -= min(bytes, s.bytes)
 	s.grown -= int64(bytes)
@@ -212,16 +228,15 @@ func (s *state) remove(i int, seq, bytes uint64, reason string) {
 		s.watch.removed(s, i, seq)
 		s.subjects.removed(i, seq)
 	}
-	s.unlink(seq, reason)
 }
 
-// unlink takes a sequence out of what is stored.
-func (s *state) unlink(seq uint64, reason string) {
+// unlink takes a sequence out of what is stored, and says whether it was inside: consumers see by themselves where the
+// stream begins.
+func (s *state) unlink(seq uint64) (inside bool) {
 	if seq != s.first {
 		s.deleted.add(seq)
 		s.epoch++
-		s.p.forget(seq, reason)
-		return
+		return true
 	}
 	old := s.first
 	s.first = s.last + 1
@@ -233,6 +248,7 @@ func (s *state) unlink(seq uint64, reason string) {
 		s.deleted.clear()
 		s.ttl.pinned.clear()
 	}
+	return false
 }
 
 // removeFirst takes the first message out. One that cannot be read is dropped without being counted for its subject.

@@ -153,7 +153,7 @@ func (p *Partition) judgeCommit(b *PubBatch, a *atomicBatch, mark bool) result {
 			rec.Header = setHeader(nil, rec.Header, hdrBatchCommit, commitThis)
 			changed = true
 		}
-		if changed {
+		if p.unwanted(&rec) || changed {
 			item.record = b.rewrite(&rec)
 		}
 		item.size = p.size(&rec)

@@ -19,6 +19,7 @@ const (
 	attrTTL                   // it has a time to live of its own
 	attrSchedule              // it produces others at times
 	attrScheduler             // it was produced by one that does, or ends that
+	attrUnwanted              // nobody was interested: only its sequence and its id are used
 )
 
 // PubBatch is what one sender publishes to a partition in one go. The sender builds it and gives it to Publish.

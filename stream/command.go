@@ -43,6 +43,7 @@ type command struct {
 	err    *jsapi.Error // why nothing was done
 	done   func()       // called once, in the turn; nil for nobody waits
 	held   bool         // the consumer created waits for Begin; not in the log
+	sweep  bool         // messages may have lost their last interest by it; not in the log
 }
 
 // appendTo encodes the command.
@@ -124,6 +125,10 @@ func (p *Partition) command(c *command) {
 		c.finish(storeFailed("store is closed"))
 		return
 	}
+	if p.applying { // the queue of what is in flight is being worked off
+		p.later = append(p.later, c)
+		return
+	}
 	c.time = p.stamp
 	if c.op == opPurge && (c.filter == "" || c.filter == ">") {
 		p.next = max(p.next, c.seq) // what comes now lies beyond what is purged
@@ -146,7 +151,9 @@ func (p *Partition) run(c *command) {
 			c.err = jsapi.Err(jsapi.ErrStreamUpdate, "err", fmt.Sprintf("configuration in the log: %v", err))
 			break
 		}
+		before := p.cfg.Retention
 		p.reconfigure(cfg)
+		c.sweep = cfg.Retention != before
 	case opExpire:
 		before := p.msgs
 		p.expireBelow(c.seq)
@@ -170,12 +177,20 @@ func (p *Partition) run(c *command) {
 	p.account()
 	p.armExpire()
 	p.sched.fire = p.nextFire()
+	p.sweepAfter(c)
 	c.finish(nil)
 }
 
 // reconfigure takes over a stream configuration.
 func (p *Partition) reconfigure(cfg jsapi.StreamConfig) {
+	before := p.cfg.Retention
 	p.configure(cfg)
+	if cfg.Retention != before {
+		for _, m := range p.members.byID {
+			p.watchResolved(m)
+		}
+		p.keep.done = p.keep.done[:0]
+	}
 	p.dropDisabled(&cfg)
 	if limit := cfg.MaxMsgsPerSubject; limit > 0 {
 		p.trimAll(uint64(limit))

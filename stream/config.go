@@ -270,8 +270,6 @@ func checkAccount(cfg *jsapi.StreamConfig, limits Limits) *jsapi.Error {
 func checkSupported(cfg *jsapi.StreamConfig) *jsapi.Error {
 	no := func(what string) *jsapi.Error { return invalid("%s is not supported by this server", what) }
 	switch {
-	case cfg.Retention != jsapi.LimitsRetention:
-		return no("retention " + cfg.Retention.String())
 	case cfg.Mirror != nil:
 		return no("mirror")
 	case len(cfg.Sources) > 0:

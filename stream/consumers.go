@@ -93,6 +93,10 @@ func (p *Partition) addConsumer(r *ConsumerRequest, cfg *jsapi.ConsumerConfig, d
 		return
 	}
 	consumer.FillNew(cfg)
+	if err := p.checkQueue(r.Name, cfg); err != nil {
+		done(err)
+		return
+	}
 	limit := defaultMaxConsumers
 	if p.cfg.MaxConsumers > 0 || r.MaxConsumers > 0 {
 		limit = p.cfg.MaxConsumers
@@ -120,8 +124,10 @@ func (p *Partition) addConsumer(r *ConsumerRequest, cfg *jsapi.ConsumerConfig, d
 		return
 	}
 	p.creating++
+	p.coming(r.Name, cfg)
 	p.consumerCommand(r.Name, &command{op: opConsumerCreate, name: r.Name, text: text, held: r.Held && cfg.Push()}, func(err *jsapi.Error) {
 		p.creating--
+		delete(p.members.coming, r.Name)
 		done(err)
 	})
 }
@@ -141,6 +147,10 @@ func (p *Partition) changeConsumer(m *member, cfg *jsapi.ConsumerConfig, action 
 		done(err)
 		return
 	}
+	if err := p.checkQueue(m.c.Name, cfg); err != nil {
+		done(err)
+		return
+	}
 	cfg.PauseUntil = old.PauseUntil
 	p.updateConsumer(m, cfg, done)
 }
@@ -156,10 +166,23 @@ func (p *Partition) updateConsumer(m *member, cfg *jsapi.ConsumerConfig, done fu
 	if m.c.Volatile {
 		p.applyUpdate(c)
 		p.settleCounts()
+		p.sweepAfter(c)
 		done(c.err)
 		return
 	}
-	p.consumerCommand(m.c.Name, c, done)
+	p.coming(m.c.Name, cfg)
+	p.consumerCommand(m.c.Name, c, func(err *jsapi.Error) {
+		delete(p.members.coming, m.c.Name)
+		done(err)
+	})
+}
+
+// coming notes the configuration that a consumer will have when what is in flight is applied.
+func (p *Partition) coming(name string, cfg *jsapi.ConsumerConfig) {
+	if p.members.coming == nil {
+		p.members.coming = map[string]*jsapi.ConsumerConfig{}
+	}
+	p.members.coming[name] = cfg
 }
 
 // applyCreate makes the consumer that a command asks for; its place in the stream is that of this moment.
@@ -182,6 +205,8 @@ func (p *Partition) startMember(m *member) {
 	if m.c.Counted() {
 		m.c.SetBacklog(p.backlog(m))
 		p.watch.rebuild(p.members.byID)
+	} else {
+		p.watch.open = append(p.watch.open, m)
 	}
 	if p.log != nil && p.found == nil {
 		m.c.Activate(p.now, lasts)
@@ -234,6 +259,7 @@ func (p *Partition) applyUpdate(c *command) {
 	if refiltered {
 		p.watch.rebuild(p.members.byID)
 		p.watch.recount = true
+		c.sweep = true
 	}
 	p.touch(m)
 	p.ready(m)
@@ -251,7 +277,8 @@ func (p *Partition) DeleteConsumer(name string) *jsapi.Error {
 	})
 }
 
-func (p *Partition) deleteMember(m *member, done func(*jsapi.Error)) {
+func (p *Partition) deleteMember(m *member, finish func(*jsapi.Error)) {
+	done := func(err *jsapi.Error) { p.startSweep(m.c.AckFloor()+1, func() { finish(err) }) }
 	if m.c.Volatile {
 		p.endMember(m)
 		done(nil)
@@ -274,6 +301,8 @@ func (p *Partition) endMember(m *member) {
 	m.c.Close(false)
 	if m.c.Counted() {
 		p.watch.rebuild(p.members.byID)
+	} else {
+		p.watch.leave(m)
 	}
 	if p.found == nil {
 		p.opts.Hooks.ConsumerRemoved(m.c)

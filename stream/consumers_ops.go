@@ -30,6 +30,7 @@ func (p *Partition) ResetConsumer(name string, seq uint64) (info *jsapi.Consumer
 		}
 		info = m.c.Info(p.now)
 		p.ready(m)
+		p.startSweep(p.first, nil) // it may have gone forward
 		p.save(m, done)
 	})
 	return info, at, err

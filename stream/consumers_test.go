@@ -335,3 +335,21 @@ func TestConsumerActions(t *testing.T) {
 		}
 	}
 }
+
+// Messages that a filtered consumer had not come to before a crash are still delivered after it.
+func TestFilteredConsumerMissesNothingAfterCrash(t *testing.T) {
+	b := openBench(t, vfs.NewMem(), jsapi.StreamConfig{Name: "S", Subjects: []string{"s.>"}}, &clock{now: 1e9}, nil)
+	defer b.p.Close()
+	b.consumer("C", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubject: "s.a"})
+	b.pub(testMsg{subject: "s.a"})
+	b.checkpoint()
+	b.pub(testMsg{subject: "s.a"})
+	r := b.reopen(b.fs.CrashClone(rand.New(rand.NewPCG(1, 1))))
+	defer r.close()
+	if info, err := r.p.ConsumerInfo("C"); err != nil || info.NumPending != 2 {
+		t.Errorf("%+v %v", info, err)
+	}
+	if seqs, _ := r.pull("C", 10); !slices.Equal(seqs, []uint64{1, 2}) {
+		t.Fatalf("delivered %v", seqs)
+	}
+}

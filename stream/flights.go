@@ -14,6 +14,8 @@ type flight struct {
 	// confirms are reply subjects of acknowledgements that waited for this progress record; each gets an empty message.
 	confirms []byte
 	ends     []int // of each in confirms
+	// gone are messages that nobody needs once this progress record is safe, ascending.
+	gone []uint64
 	// dones are called when this progress record is safe or has failed.
 	dones []func(*jsapi.Error)
 	// consumers is their part of a checkpoint that is to be written of the state at index; nil if none is wanted.
@@ -23,7 +25,10 @@ type flight struct {
 // reset empties f and keeps its memory.
 func (f *flight) reset() {
 	clear(f.pubs)
-	*f = flight{pubs: f.pubs[:0], confirms: f.confirms[:0], ends: f.ends[:0]}
+	*f = flight{pubs: f.pubs[:0], confirms: f.confirms[:0], ends: f.ends[:0], gone: f.gone[:0]}
+	if cap(f.gone) > 8<<10 {
+		f.gone = nil
+	}
 	if cap(f.confirms) > 64<<10 {
 		f.confirms = nil
 	}

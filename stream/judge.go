@@ -68,7 +68,7 @@ func (p *Partition) judgeOne(b *PubBatch, i int, c *check) (r result, size uint6
 	if err := p.judgeLimits(b.hashes[i], &rec, c, size, 0); err != nil {
 		return result{err: err}, size
 	}
-	if c != nil && c.changed {
+	if p.unwanted(&rec) || c != nil && c.changed {
 		r.record = b.rewrite(&rec)
 	}
 	return r, size

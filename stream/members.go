@@ -28,8 +28,9 @@ type member struct {
 type members struct {
 	byName map[string]*member
 	byID   map[uint64]*member
-	busy   map[string][]func() // names with a command in flight, and the requests that wait for it
-	public int                 // those that count and are listed
+	coming map[string]*jsapi.ConsumerConfig // being created or changed by what is in flight
+	busy   map[string][]func()              // names with a command in flight, and the requests that wait for it
+	public int                              // those that count and are listed
 
 	ready, spare []*member            // may have something to deliver
 	touched      []*member            // changed in this turn
@@ -149,13 +150,18 @@ func (p *Partition) progress() {
 	}
 	clear(l.touched)
 	l.touched = l.touched[:0]
-	if len(l.dirty) == 0 && !force {
+	k := &p.keep
+	if len(l.dirty) == 0 && len(k.done) == 0 && len(k.sweep.gone) == 0 && !force {
 		p.sched.progress = never
 		return
 	}
-	if p.sched.progress == never {
-		p.sched.progress = p.now + int64(progressEvery)
+	every := int64(progressEvery)
+	if len(k.done) > 0 {
+		every = settleEvery
+		force = force || len(k.done) > settleMax
 	}
+	force = force || len(k.sweep.gone) > 0
+	p.sched.progress = min(p.sched.progress, p.now+every)
 	if force || p.sched.progress <= p.now {
 		p.logProgress()
 	}
@@ -182,6 +188,10 @@ func (p *Partition) logProgress() {
 		body = binary.AppendUvarint(body, m.c.ID)
 		body = appendText(body, rec)
 	}
+	gone := p.settleRetention()
+	if len(gone) > 0 {
+		body = appendRemoved(body, gone)
+	}
 	p.body, p.rec = body, rec
 	if len(body) > 0 {
 		f := p.appendBatch(segment.Head{Kind: segment.KindProgress, Time: p.stamp, Base: p.next}, body)
@@ -191,7 +201,18 @@ func (p *Partition) logProgress() {
 			}
 		}
 		f.dones, l.saved = l.saved, nil
+		f.gone = append(f.gone[:0], gone...)
+		if len(p.keep.sweep.gone) > 0 && p.keep.sweep.waits != nil {
+			waits := p.keep.sweep.waits
+			p.keep.sweep.waits = nil
+			f.dones = append(f.dones, func(*jsapi.Error) {
+				for _, done := range waits {
+					done()
+				}
+			})
+		}
 	}
+	p.keep.clear()
 	if len(l.saved) > 0 { // of consumers that were deleted meanwhile
 		p.flights.push(p.index).dones = l.saved
 		l.saved = nil
@@ -233,9 +254,11 @@ func (p *Partition) newMember(id uint64, name string, cfg *jsapi.ConsumerConfig,
 	if err != nil {
 		config = nil // a configuration that was decoded from JSON
 	}
-	return &member{config: config, c: consumer.New(consumer.Options{ID: id, Stream: p.name, Name: name,
+	m := &member{config: config, c: consumer.New(consumer.Options{ID: id, Stream: p.name, Name: name,
 		Created: time.Unix(0, created).UTC(), Config: cfg, Store: view{&p.state}, Out: p.out, Events: p.opts.Hooks,
 		Volatile: volatile})}
+	p.watchResolved(m)
+	return m
 }
 
 // appendMembers encodes all consumers that are in the log, for a checkpoint of everything logged so far.

@@ -130,11 +130,14 @@ type Partition struct {
 	flying   struct{ msgs, bytes int64 }
 	recent   recent
 	commands int  // in flight
+	applying bool // what is in flight is being applied: commands wait in later
+	later    []*command
 	creating int  // of them, those that create consumers
 	expiring bool // one of them removes old messages
 	appended bool // something was appended in this turn
 
 	members members
+	keep    retention
 	sched   schedule
 	ckpt    checkpointing
 	ack     ackWriter
@@ -172,6 +175,7 @@ func Open(o Options) (*Partition, error) {
 	p.refuse.out = o.Refusals
 	p.subjects.seed = maphash.MakeSeed()
 	p.state.init(p, o)
+	p.keep.sweep.at = 1
 	p.box.turn, p.box.bound = p.turn, mailboxBytes
 	p.ack.init(o.Config.Name, o.Domain)
 	p.timer = time.AfterFunc(time.Hour, p.box.wake)

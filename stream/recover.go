@@ -100,6 +100,14 @@ func (p *Partition) rerunProgress(body []byte) error {
 		if d.bad {
 			return consumer.ErrBadProgress
 		}
+		if id == removedID {
+			seqs, ok := decodeRemoved(rec)
+			if !ok {
+				return consumer.ErrBadProgress
+			}
+			p.removeNeedless(seqs)
+			continue
+		}
 		if m := p.members.byID[id]; m != nil { // else it was deleted meanwhile
 			if err := m.c.ApplyProgress(rec); err != nil {
 				return err
@@ -124,6 +132,7 @@ func (p *Partition) activate() {
 		p.touch(m)
 		p.ready(m)
 	}
+	p.startSweep(p.first, nil) // a consumer may have been deleted right before the end
 	p.settleCounts()
 	p.account()
 	p.sched.saved = p.now

@@ -24,6 +24,7 @@ func (p *Partition) turn(w *work, alone bool) (again bool) {
 	if p.sched.due() <= p.now {
 		p.tick()
 	}
+	p.sweepStep()
 	p.progress()
 	p.maybeCheckpoint()
 	p.commit(alone && bytes < littleBytes)
@@ -38,7 +39,7 @@ func (p *Partition) turn(w *work, alone bool) (again bool) {
 		p.ended = true
 		close(p.drained)
 	}
-	return again || p.appended
+	return again || p.sweeping() || p.appended
 }
 
 // commit hands over what was appended and applies what has become safe.
@@ -59,6 +60,7 @@ func (p *Partition) commit(alone bool) {
 		p.opts.Hooks.Failed(*err)
 	}
 	p.safe = max(p.safe, p.log.Durable())
+	p.applying = true
 	for p.flights.len() > 0 {
 		f := p.flights.front()
 		if f.index > p.safe {
@@ -67,8 +69,14 @@ func (p *Partition) commit(alone bool) {
 		p.apply(f)
 		p.flights.pop()
 	}
+	p.applying = false
 	if p.failed {
 		p.abortFlights()
+	}
+	later := p.later
+	p.later = nil
+	for _, c := range later {
+		p.command(c)
 	}
 	p.publishStats()
 }

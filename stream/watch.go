@@ -1,11 +1,14 @@
 package stream
 
+import "slices"
+
 // watchers finds the counted consumers that want a subject. The answer is kept in the subject's entry until a consumer
 // comes, goes or changes its filter.
 type watchers struct {
 	gen      uint32
 	literals map[string][]*member // by filter without wildcards
 	patterns []*member            // consumers with another filter
+	open     []*member            // consumers that are not counted: they want everything
 	n        int
 	sets     [][]*member // the answers; the first is empty
 	recount  bool        // the backlogs have to be counted anew
@@ -24,9 +27,13 @@ func (w *watchers) invalidate() {
 // rebuild takes in who is there.
 func (w *watchers) rebuild(all map[uint64]*member) {
 	clear(w.literals)
-	w.patterns, w.n = w.patterns[:0], 0
+	w.patterns, w.open, w.n = w.patterns[:0], w.open[:0], 0
 	for _, m := range all {
-		if !m.c.Counted() || m.gone {
+		if m.gone {
+			continue
+		}
+		if !m.c.Counted() {
+			w.open = append(w.open, m)
 			continue
 		}
 		w.n++
@@ -40,6 +47,13 @@ func (w *watchers) rebuild(all map[uint64]*member) {
 		}
 	}
 	w.invalidate()
+}
+
+// leave takes out a consumer that is not counted.
+func (w *watchers) leave(m *member) {
+	if i := slices.Index(w.open, m); i >= 0 {
+		w.open = slices.Delete(w.open, i, i+1)
+	}
 }
 
 // of returns the consumers that want the subject of an entry.

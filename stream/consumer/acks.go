@@ -42,7 +42,7 @@ func (c *Consumer) apply(a *Ack, b *AckBatch, now int64) {
 		if !ok {
 			e = Entry{Consumer: a.Consumer, Deliveries: 1}
 		}
-		c.pend.resolve(a.Stream, a.Consumer)
+		c.settle(a)
 		c.Events.Terminated(c, a.Stream, e.Consumer, int(e.Deliveries), string(b.slice(a.arg)))
 	}
 }
@@ -53,10 +53,26 @@ func (c *Consumer) resolve(a *Ack, now int64) {
 		c.sampled(a, now)
 	}
 	if c.cfg.AckPolicy == jsapi.AckAll || c.byFlow() {
-		c.pend.resolveTo(a.Stream, func(uint64) {})
+		c.settleTo(a.Stream)
 		return
 	}
-	c.pend.resolve(a.Stream, a.Consumer)
+	c.settle(a)
+}
+
+// settle ends a delivery for good.
+func (c *Consumer) settle(a *Ack) {
+	if c.pend.resolve(a.Stream, a.Consumer) && c.Resolved != nil {
+		c.Resolved(a.Stream)
+	}
+}
+
+// settleTo ends all deliveries up to a stream sequence for good, and returns how many there were.
+func (c *Consumer) settleTo(seq uint64) int {
+	return c.pend.resolveTo(seq, func(seq uint64) {
+		if c.Resolved != nil {
+			c.Resolved(seq)
+		}
+	})
 }
 
 // nak makes a message that is out due again, now or later. One already waiting to be sent again stays so.

@@ -11,6 +11,7 @@ type backlog struct {
 	to    uint64 // without filter: counted up to this sequence
 	epoch uint64 // of the store when it was counted
 	valid bool
+	sure  bool // with a filter: the count is that of SetBacklog and what came since, so that 0 means none
 }
 
 // lastList is what a consumer that starts with the last message of each subject delivers before anything newer.
@@ -31,7 +32,7 @@ func (c *Consumer) Filters() []string { return c.filters }
 
 // SetBacklog tells a Counted consumer how many messages at or after Next, or in its list of last ones and newer, there
 // are for it.
-func (c *Consumer) SetBacklog(n uint64) { c.back.n = n }
+func (c *Consumer) SetBacklog(n uint64) { c.back.n, c.back.sure = n, true }
 
 // Lasts are the sequences that are still to be delivered before newer ones, and where the newer ones begin; nil if
 // the consumer has no such list. It is shared.
@@ -45,7 +46,7 @@ func (c *Consumer) Stored(seq uint64) bool {
 		return false // it was told to begin later
 	}
 	c.back.n++
-	if c.back.n == 1 && c.lasts.left() == 0 {
+	if c.back.n == 1 && c.back.sure && c.lasts.left() == 0 {
 		c.next = max(c.next, seq) // nothing wanted lies between
 	}
 	return c.back.n == 1
@@ -76,6 +77,23 @@ func (c *Consumer) Forget(seq uint64, reason string) bool {
 
 // Tracking says whether there are deliveries that Forget may find.
 func (c *Consumer) Tracking() bool { return !c.pend.empty() }
+
+// AckFloor is the stream sequence up to which the consumer is done with everything.
+func (c *Consumer) AckFloor() uint64 {
+	c.follow()
+	return c.floor.Stream
+}
+
+// Needs says whether a stored message that the consumer wants is one that it has yet to deal with: it has not come to it, or
+// waits for its acknowledgement. One that was delivered as often as allowed and not acknowledged is needed for ever.
+func (c *Consumer) Needs(seq uint64) bool {
+	c.follow()
+	if c.ahead(seq) {
+		return true
+	}
+	_, pending := c.pend.get(seq, 0)
+	return pending
+}
 
 // ahead says whether the consumer has not come to a sequence yet.
 func (c *Consumer) ahead(seq uint64) bool {

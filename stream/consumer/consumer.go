@@ -24,6 +24,9 @@ type Options struct {
 	Out      Output
 	Events   Events
 	Volatile bool // its state is not logged and ends with the process
+	// Resolved is told of each message that the consumer is done with for good: acknowledged, given up by a client, or
+	// delivered if nothing is acknowledged. nil tells nobody. Only the partition's turn may change it.
+	Resolved func(seq uint64)
 }
 
 // Consumer is one consumer. It belongs to the partition's turn, save for what Options gave, which is immutable but for

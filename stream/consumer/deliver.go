@@ -189,6 +189,9 @@ func (c *Consumer) delivery(now int64) {
 	c.cand.seq = 0
 	if !c.tracks() {
 		c.floor = c.delivered
+		if c.Resolved != nil {
+			c.Resolved(seq)
+		}
 		return
 	}
 	c.pend.deliver(c.delivered.Consumer, seq, now)

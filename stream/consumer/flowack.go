@@ -15,7 +15,7 @@ func (c *Consumer) byFlow() bool { return c.cfg.AckPolicy == jsapi.AckFlowContro
 // ackFlow acknowledges all up to a stream sequence.
 func (c *Consumer) ackFlow(seq uint64, now int64) {
 	seq = min(seq, c.delivered.Stream)
-	if c.pend.resolveTo(seq, func(uint64) {}) == 0 {
+	if c.settleTo(seq) == 0 {
 		return
 	}
 	c.ackTime = now

@@ -1,0 +1,282 @@
+package stream
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"godwit/protocol/jsapi"
+	"godwit/protocol/subject"
+	"godwit/stream/segment"
+)
+
+const (
+	// settleEvery is how long an acknowledged message of a stream that keeps only what is needed may stay, in ns.
+	settleEvery = int64(20e6)
+	// settleMax bounds the acknowledgements that are gathered before their messages go.
+	settleMax = 1 << 16
+	// sweepMax bounds the messages that are looked at in one turn.
+	sweepMax = 8 << 10
+	// removedID stands in a batch of progress records before the messages that go with them. No consumer has it.
+	removedID = 0
+)
+
+// retention finds out, in a stream that keeps messages only until they are acknowledged, which ones go. The partition's
+// leader decides; what it has decided is part of the progress record with which it became true, so that a message is
+// removed if and only if the acknowledgements that made it superfluous are safe.
+type retention struct {
+	done  []uint64 // a consumer is done with these since the last record
+	sweep struct { // messages to be looked at one by one because a consumer is gone or wants others now
+		at, to uint64   // the next, the last; at > to: none
+		rd     *reader  // nil: none is under way
+		gone   []uint64 // found since the last record
+		waits  []func() // called when what was found is gone
+	}
+}
+
+// wants says whether messages of a subject interest anybody.
+func (w *watchers) wants(subj []byte) bool {
+	if len(w.open) > 0 || len(w.literals[string(subj)]) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(w.patterns, func(m *member) bool { return m.c.Wants(subj) })
+}
+
+// unwanted says whether a message is acknowledged without being kept, as nobody is interested. What it leaves in the log
+// is its sequence, and its id.
+func (p *Partition) unwanted(rec *segment.Record) bool {
+	if p.cfg.Retention != jsapi.InterestRetention || p.watch.wants(rec.Subject) {
+		return false
+	}
+	rec.Attrs = rec.Attrs&attrMsgID | attrUnwanted
+	rec.Value = nil
+	if rec.Attrs&attrMsgID == 0 {
+		rec.Header = nil
+	}
+	return true
+}
+
+// resolved is told by consumers which messages they are done with.
+func (p *Partition) resolved(seq uint64) { p.keep.done = append(p.keep.done, seq) }
+
+// watchResolved makes a consumer tell, or no more, as the stream's retention needs it.
+func (p *Partition) watchResolved(m *member) {
+	m.c.Resolved = nil
+	if p.cfg.Retention != jsapi.LimitsRetention {
+		m.c.Resolved = p.resolved
+	}
+}
+
+// settleRetention returns the messages that nobody needs any more, ascending.
+func (p *Partition) settleRetention() []uint64 {
+	k := &p.keep
+	if len(k.done) == 0 && len(k.sweep.gone) == 0 {
+		return nil
+	}
+	slices.Sort(k.done)
+	seqs := slices.Compact(k.done)
+	switch {
+	case p.cfg.Retention == jsapi.LimitsRetention: // it was another one a moment ago
+		seqs = seqs[:0]
+	case p.cfg.Retention == jsapi.InterestRetention && len(p.members.byID) > 1:
+		free := seqs[:0]
+		p.visit(seqs, func(seq uint64, _ int64, r *segment.Record) {
+			if !p.needed(seq, r) {
+				free = append(free, seq)
+			}
+		})
+		seqs = free
+	}
+	if len(k.sweep.gone) > 0 {
+		seqs = append(seqs, k.sweep.gone...)
+		slices.Sort(seqs)
+		seqs = slices.Compact(seqs)
+	}
+	return seqs
+}
+
+// clear forgets what settleRetention returned.
+func (k *retention) clear() {
+	k.done, k.sweep.gone = k.done[:0], k.sweep.gone[:0]
+	if cap(k.done) > 2*settleMax {
+		k.done = nil
+	}
+}
+
+// needed says whether any consumer has yet to deal with a stored message. One that says so is asked first the next time:
+// it is likely to be the slowest.
+func (p *Partition) needed(seq uint64, r *segment.Record) bool {
+	i := p.subjects.find(p.subjects.hash(r.Subject), r.Subject)
+	lists := [2][]*member{p.watch.open}
+	if i >= 0 {
+		lists[1] = p.watch.of(&p.state, i)
+	}
+	for _, list := range lists {
+		for k, m := range list {
+			if m.c.Needs(seq) {
+				list[0], list[k] = list[k], list[0]
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// appendRemoved encodes messages that go, as an entry of a progress batch.
+func appendRemoved(dst []byte, seqs []uint64) []byte {
+	var text []byte
+	last := uint64(0)
+	for _, seq := range seqs {
+		text = binary.AppendUvarint(text, seq-last)
+		last = seq
+	}
+	return appendText(binary.AppendUvarint(dst, removedID), text)
+}
+
+// decodeRemoved reads what appendRemoved has written, without the id.
+func decodeRemoved(text []byte) (seqs []uint64, ok bool) {
+	d := decoder{b: text}
+	for last := uint64(0); len(d.b) > 0 && !d.bad; {
+		last += d.uvarint()
+		seqs = append(seqs, last)
+	}
+	return seqs, !d.bad
+}
+
+// removeNeedless removes messages that nobody needs, ascending. Consumers hear nothing: none of them waits for one.
+func (p *Partition) removeNeedless(seqs []uint64) {
+	for len(seqs) > 0 && seqs[0] <= p.first {
+		if seqs[0] == p.first && p.msgs > 0 {
+			p.removeFirst()
+		}
+		seqs = seqs[1:]
+	}
+	p.visit(seqs, func(seq uint64, _ int64, r *segment.Record) {
+		i := p.subjects.find(p.subjects.hash(r.Subject), r.Subject)
+		p.discount(i, seq, p.size(r))
+		p.unlink(seq)
+	})
+	p.account()
+}
+
+// startSweep has all stored messages from a sequence on looked at. done, which may be nil, is called when the first of
+// those that nobody needs are gone: all of them, unless there are many.
+func (p *Partition) startSweep(from uint64, done func()) {
+	s := &p.keep.sweep
+	if p.cfg.Retention != jsapi.InterestRetention || p.failed || p.drained != nil {
+		if done != nil {
+			done()
+		}
+		return
+	}
+	if s.at <= s.to {
+		from = min(from, s.at)
+	}
+	s.at, s.to = max(from, p.first, 1), p.last
+	if s.rd != nil {
+		s.rd.Seek(s.at)
+	}
+	if done != nil {
+		s.waits = append(s.waits, done)
+	}
+	switch {
+	case s.at > s.to:
+		p.endWaits()
+	case len(p.members.byID) == 0: // nothing is needed
+		s.at = s.to + 1
+		p.command(&command{op: opPurge, seq: p.last + 1, done: p.endWaits})
+	}
+}
+
+// sweepAfter has messages looked at because of what a command has done, before whoever waits for it hears of it.
+func (p *Partition) sweepAfter(c *command) {
+	if c.sweep && p.found == nil {
+		done := c.done
+		c.done = nil
+		p.startSweep(p.first, done)
+	}
+}
+
+// sweeping says whether there are messages to be looked at.
+func (p *Partition) sweeping() bool { return p.keep.sweep.at <= p.keep.sweep.to }
+
+// sweepStep looks at some messages.
+func (p *Partition) sweepStep() {
+	s := &p.keep.sweep
+	if !p.sweeping() {
+		return
+	}
+	if p.failed || p.drained != nil || p.cfg.Retention != jsapi.InterestRetention {
+		s.at, s.to = 1, 0
+		p.endWaits()
+		return
+	}
+	if s.rd == nil {
+		s.rd = p.reader(s.at)
+	}
+	var r segment.Record
+	for range sweepMax {
+		seq, _, ok := s.rd.Next(s.to, &r)
+		if !ok {
+			s.at = s.to + 1
+			break
+		}
+		s.at = seq + 1
+		if p.has(seq) && !p.needed(seq, &r) {
+			s.gone = append(s.gone, seq)
+		}
+	}
+	if s.at > s.to {
+		s.rd.Release()
+		s.rd = nil
+	}
+	if len(s.gone) == 0 {
+		p.endWaits()
+	}
+}
+
+// endWaits tells those who wait for a sweep.
+func (p *Partition) endWaits() {
+	waits := p.keep.sweep.waits
+	p.keep.sweep.waits = nil
+	for _, done := range waits {
+		done()
+	}
+}
+
+// checkQueue checks a consumer of a work queue against the others there.
+func (p *Partition) checkQueue(name string, cfg *jsapi.ConsumerConfig) *jsapi.Error {
+	if p.cfg.Retention != jsapi.WorkQueueRetention {
+		return nil
+	}
+	if cfg.AckPolicy != jsapi.AckExplicit && cfg.AckPolicy != jsapi.AckFlowControl {
+		return jsapi.Err(jsapi.ErrConsumerWQRequiresExplicitAck)
+	}
+	filters := cfg.Filters()
+	others := make(map[string][]string, len(p.members.byID)+len(p.members.coming))
+	for _, m := range p.members.byID {
+		others[m.c.Name] = m.c.Filters()
+	}
+	for n, c := range p.members.coming {
+		others[n] = c.Filters()
+	}
+	delete(others, name)
+	if len(others) > 0 && len(filters) == 0 {
+		return jsapi.Err(jsapi.ErrConsumerWQMultipleUnfiltered)
+	}
+	for _, theirs := range others {
+		if len(theirs) == 0 || overlap(theirs, filters) {
+			return jsapi.Err(jsapi.ErrConsumerWQConsumerNotUnique)
+		}
+	}
+	if cfg.DeliverPolicy != jsapi.DeliverAll {
+		return jsapi.Err(jsapi.ErrConsumerWQConsumerNotDeliverAll)
+	}
+	return nil
+}
+
+// overlap says whether two lists of filters have a subject in common.
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool {
+		return slices.ContainsFunc(b, func(y string) bool { return subject.Overlap(x, y) })
+	})
+}
