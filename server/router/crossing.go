@@ -65,6 +65,23 @@ type crossing struct {
 	shared bool   // it may be told who that is
 }
 
+// hopRoom is what a sender builds a request in that crosses, one for each account that it crosses into.
+type hopRoom struct {
+	crossing
+	info, header, reply, tail []byte
+}
+
+// maxRoom is the size of a request above which its memory is not kept.
+const maxRoom = 64 << 10
+
+// room returns the memory for the next crossing.
+func (s *Sender) room() *hopRoom {
+	if s.rooms[s.hops] == nil {
+		s.rooms[s.hops] = &hopRoom{}
+	}
+	return s.rooms[s.hops]
+}
+
 // lookupLinked makes the route of a subject that concerns other accounts, or that is mapped. It is cached if the subject
 // was seen before.
 func (s *Sender) lookupLinked(l *Links, subj []byte, h uint32, slot uint32, known bool) *route {
@@ -268,25 +285,28 @@ func (s *Sender) request(rw *requestWay, p *protocol.Pub) Result {
 	if s.hops >= maxHops {
 		return Undelivered
 	}
-	l, outer := rw.link, s.via
-	c := &crossing{header: withoutInfo(p.Header()), from: l.Importer, shared: l.Share}
+	l, outer, room := rw.link, s.via, s.room()
+	c := &room.crossing
+	*c = crossing{header: withoutInfo(p.Header()), from: l.Importer, shared: l.Share}
 	if outer != nil {
 		c.header, c.from, c.shared = outer.header, outer.from, outer.shared && l.Share
 	}
 	if s.from != nil {
 		c.origin = s.originFor(l, c)
 	}
-	info := appendRequestInfo(nil, s.from, l, c)
-	m := measureFor(l, s.from, p.Header(), info, s.random)
+	room.info = appendRequestInfo(room.info[:0], s.from, l, c)
+	m := measureFor(l, s.from, p.Header(), room.info, s.random)
 	q := protocol.Pub{Subject: rw.target, HPUB: true}
 	var e *expected
 	if len(p.Reply) > 0 {
 		e = &expected{to: s.at, reply: p.Reply, many: l.Many, ttl: l.Threshold, measure: m}
-		q.Reply = l.To.replies.expect(l.To, e, l.Server)
+		room.reply = l.To.replies.expect(room.reply[:0], l.To, e, l.Server)
+		q.Reply = room.reply
 	}
-	header := appendHeader(nil, c.header, info)
-	q.HeaderLen = len(header)
-	q.Tail = protocol.AppendHeaderTail(nil, q.Reply, header, p.Payload())
+	header := appendHeader(room.header[:0], c.header, room.info)
+	q.HeaderLen, room.header = len(header), header
+	q.Tail = protocol.AppendHeaderTail(room.tail[:0], q.Reply, header, p.Payload())
+	room.tail = q.Tail
 	q.Body = q.Tail[len(q.Tail)-2-len(header)-len(p.Payload()) : len(q.Tail)-2]
 
 	at := s.at
@@ -302,6 +322,9 @@ func (s *Sender) request(rw *requestWay, p *protocol.Pub) Result {
 	}
 	s.hops--
 	s.via, s.at = outer, at
+	if cap(room.tail) > maxRoom {
+		room.tail = nil
+	}
 	switch {
 	case n == 0 && e != nil:
 		l.To.replies.forget(e)
@@ -327,14 +350,14 @@ func (s *Sender) respond(x *Index, subj []byte, p *protocol.Pub) Result {
 	}
 	if len(p.Reply) > 0 && !bytes.HasPrefix(p.Reply, ackPrefix) {
 		back := &expected{to: x, reply: p.Reply, ttl: DefaultThreshold}
-		q.Reply = e.to.replies.expect(e.to, back, "")
+		q.Reply = e.to.replies.expect(nil, e.to, back, "")
 		q.Tail = appendTail(nil, &q)
 		q.Body = q.Tail[len(q.Tail)-2-len(p.Body) : len(q.Tail)-2]
 	} else if len(p.Reply) == 0 {
 		q.Tail = bytes.TrimPrefix(q.Tail, []byte{' '}) // the blank for no reply is for the server's own account
 	}
 	at, via := s.at, s.via
-	s.at, s.via = e.to, nil
+	s.at, s.via, s.strangerMax = e.to, nil, max(s.strangerMax, minStrangers)
 	s.hops++
 	n := s.arrive(e.to, e.reply, &q)
 	s.hops--

@@ -42,12 +42,12 @@ var (
 )
 
 // measureFor returns the measure of a request if it is to be measured; nil if not. chance gives random numbers below its
-// argument. header is lent, info is shared.
+// argument. header and info are lent.
 func measureFor(l *ServiceLink, from Origin, header, info []byte, chance func(int) int) *measure {
 	if l.Latency == nil {
 		return nil
 	}
-	m := &measure{latency: l.Latency, from: from, requestor: info, rtt: rttOf(from), arrived: time.Now()}
+	m := &measure{latency: l.Latency, from: from, requestor: bytes.Clone(info), rtt: rttOf(from), arrived: time.Now()}
 	if p := l.Latency.Sampling; p >= 100 || p > 0 && chance(100) < p {
 		return m
 	}

@@ -104,9 +104,10 @@ func (b *LinksBuilder) Build() *Links {
 	return l
 }
 
-// concerns reports whether a message on subj may go further than to the account's own subscriptions, or elsewhere.
+// concerns reports whether a message on subj may go further than to the account's own subscriptions, or elsewhere. What
+// may be a response does not count: such subjects are used once.
 func (l *Links) concerns(subj []byte, mapped bool) bool {
-	return l.serves && isReply(subj) || mapped && l.mappings.any(subj) || l.streams.any(subj) || l.services.any(subj)
+	return mapped && l.mappings.any(subj) || l.streams.any(subj) || l.services.any(subj)
 }
 
 // linked is the part of an Index that knows of other accounts.

@@ -103,14 +103,15 @@ func appendToken(b []byte) []byte {
 	return b
 }
 
-// expect adds e, whose reply it copies, and returns the subject in x on which its response will come; nil if x is closed.
-func (r *Replies) expect(x *Index, e *expected, server string) []byte {
+// expect adds e, whose reply it copies, and appends the subject in x on which its response will come, or nothing if x is
+// closed.
+func (r *Replies) expect(dst []byte, x *Index, e *expected, server string) []byte {
 	e.reply = bytes.Clone(e.reply)
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed {
-		return nil
+		return dst
 	}
 	if r.mu.bySubj == nil {
 		r.mu.prefix = string(append(appendToken(bytes.Clone(replyPrefix)), '.'))
@@ -149,7 +150,7 @@ func (r *Replies) expect(x *Index, e *expected, server string) []byte {
 	} else if l.n == 1 {
 		r.mu.timer.Reset(r.untilNextLocked(now))
 	}
-	return []byte(e.subject)
+	return append(dst, e.subject...)
 }
 
 func (r *Replies) untilNextLocked(now time.Time) time.Duration {

@@ -51,10 +51,10 @@ func TestAwaitedResponsesAreBounded(t *testing.T) {
 	a, b, c := NewIndex(), NewIndex(), NewIndex()
 	defer a.Close()
 	r := &a.replies
-	first := string(r.expect(a, &expected{to: b, reply: []byte("r"), ttl: time.Minute}, ""))
-	other := string(r.expect(a, &expected{to: c, reply: []byte("r"), ttl: time.Minute}, ""))
+	first := string(r.expect(nil, a, &expected{to: b, reply: []byte("r"), ttl: time.Minute}, ""))
+	other := string(r.expect(nil, a, &expected{to: c, reply: []byte("r"), ttl: time.Minute}, ""))
 	for range maxExpected {
-		r.expect(a, &expected{to: b, reply: []byte("r"), ttl: time.Minute}, "")
+		r.expect(nil, a, &expected{to: b, reply: []byte("r"), ttl: time.Minute}, "")
 	}
 	if n := len(a.Awaited(2 * maxExpected)); n != maxExpected+1 {
 		t.Errorf("%d are awaited", n)
@@ -70,7 +70,7 @@ func TestAwaitedResponsesAreBounded(t *testing.T) {
 func TestClosedIndexAwaitsNothing(t *testing.T) {
 	a := NewIndex()
 	a.Close()
-	if s := a.replies.expect(a, &expected{to: a, reply: []byte("r"), ttl: time.Minute}, ""); s != nil {
+	if s := a.replies.expect(nil, a, &expected{to: a, reply: []byte("r"), ttl: time.Minute}, ""); s != nil {
 		t.Errorf("got %q", s)
 	}
 }

@@ -100,6 +100,8 @@ type Sender struct {
 	chosen    []byte // subject that a mapping has chosen last
 	ways      map[wayKey]*route
 	strangers map[strangerKey]*stranger
+	rooms     [maxHops]*hopRoom
+	answers   bool // the message that was looked up last may be a response for another account
 	// strangerMax is the number of lanes at which those of closed connections are looked for; 0 while the sender has
 	// delivered to its own account only. crowded says that it is reached.
 	strangerMax int
@@ -222,6 +224,9 @@ func (s *Sender) Deliver(p *protocol.Pub) Result {
 	for _, q := range s.found.queues {
 		n += Result(s.sendToOne(len(q.members), func(i int) *Sub { return q.members[i] }, p))
 	}
+	if s.answers {
+		n += s.respond(s.index, p.Subject, p)
+	}
 	return n
 }
 
@@ -248,8 +253,16 @@ func (s *Sender) lookup(subject []byte) *route {
 		return r
 	}
 	s.lookups++
-	if l := s.index.links.Load(); l != nil && l.concerns(subject, s.mapped) {
-		return s.lookupLinked(l, subject, h, i, known)
+	s.answers = false
+	if l := s.index.links.Load(); l != nil {
+		if l.concerns(subject, s.mapped) {
+			return s.lookupLinked(l, subject, h, i, known)
+		}
+		if l.serves && isReply(subject) {
+			s.index.find(subject, h, &s.found)
+			s.answers = true
+			return nil
+		}
 	}
 	s.index.find(subject, h, &s.found)
 	if !known && s.routes.seen[i] != h {
@@ -500,6 +513,9 @@ func (s *Sender) SendTo(to []byte, m *Message) int {
 	}
 	for _, q := range s.found.queues {
 		n += s.sendToOne(len(q.members), func(i int) *Sub { return q.members[i] }, &p)
+	}
+	if s.answers {
+		n += int(s.respond(s.index, to, &p))
 	}
 	return n
 }
