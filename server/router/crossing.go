@@ -45,6 +45,10 @@ type wayMode uint8
 const (
 	modeMapped  wayMode = 1 << iota // mappings apply
 	modeStreams                     // it goes on to accounts that import it as a stream
+	modeServices                    // it goes on to accounts that are asked for a service
+
+	modePublished = modeStreams | modeServices // by the server itself; mappings are for what clients publish
+	modeRequested = modeMapped | modeServices  // from another account
 )
 
 // wayKey names a route in another account, or one to which a mapping leads.
@@ -85,7 +89,7 @@ func (s *Sender) room() *hopRoom {
 // lookupLinked makes the route of a subject that concerns other accounts, or that is mapped. It is cached if the subject
 // was seen before.
 func (s *Sender) lookupLinked(l *Links, subj []byte, h uint32, slot uint32, known bool) *route {
-	mode := modeStreams
+	mode := modePublished
 	if s.mapped {
 		mode |= modeMapped
 	}
@@ -138,6 +142,9 @@ func (s *Sender) newWay(x *Index, l *Links, subj []byte, h uint32, mode wayMode)
 			}
 			return true
 		})
+	}
+	if mode&modeServices == 0 {
+		return r
 	}
 	l.services.each(subj, func(link *ServiceLink) bool {
 		if to, ok := link.rename(nil, subj); ok && !subject.HasEmptyToken(to) {
@@ -229,7 +236,7 @@ func (s *Sender) choose(x *Index, r *route, mode wayMode) *route {
 func (s *Sender) mayLinked(r *route) bool {
 	s.picked = r
 	if r.way.mapping != nil {
-		if s.picked = s.choose(s.index, r, modeStreams|modeMapped); s.picked == nil {
+		if s.picked = s.choose(s.index, r, modePublished|modeMapped); s.picked == nil {
 			return true // nothing is published
 		}
 		to := s.picked.way.subject
@@ -313,9 +320,9 @@ func (s *Sender) request(rw *requestWay, p *protocol.Pub) Result {
 	s.via, s.at = c, l.To
 	s.hops++
 	n := Undelivered
-	r := s.routeIn(l.To, rw.target, modeMapped)
+	r := s.routeIn(l.To, rw.target, modeRequested)
 	if r.way.mapping != nil {
-		r = s.choose(l.To, r, modeMapped)
+		r = s.choose(l.To, r, modeRequested)
 	}
 	if r != nil {
 		n = s.sendIn(l.To, r, &q)
@@ -375,7 +382,8 @@ func (s *Sender) respond(x *Index, subj []byte, p *protocol.Pub) Result {
 // ackPrefix opens reply subjects that mean the same in all accounts that can use them.
 var ackPrefix = []byte("$JS.ACK.")
 
-// arrive delivers a response to subj in the account of x. Such subjects are used once: nothing is cached.
+// arrive delivers a response to subj in the account of x. It goes on only if it is a response to others there, too. Such
+// subjects are used once: nothing is cached.
 func (s *Sender) arrive(x *Index, subj []byte, p *protocol.Pub) Result {
 	x.find(subj, hashOf(subj), &s.found)
 	n := Undelivered
@@ -385,18 +393,10 @@ func (s *Sender) arrive(x *Index, subj []byte, p *protocol.Pub) Result {
 	for _, q := range s.found.queues {
 		n += Result(s.sendToOne(len(q.members), func(i int) *Sub { return q.members[i] }, p))
 	}
-	l := x.links.Load()
-	if l == nil || subject.HasEmptyToken(subj) {
-		return n
+	if l := x.links.Load(); l != nil && l.serves && isReply(subj) {
+		n += s.respond(x, subj, p)
 	}
-	w := way{reply: l.serves && isReply(subj)}
-	l.services.each(subj, func(link *ServiceLink) bool {
-		if to, ok := link.rename(nil, subj); ok && !subject.HasEmptyToken(to) {
-			w.services = append(w.services, requestWay{link, to})
-		}
-		return true
-	})
-	return n + s.onwards(x, &w, subj, p)
+	return n
 }
 
 // sendToLinked is SendTo where the matches of to concern other accounts.
@@ -425,6 +425,6 @@ func (s *Sender) publishAt(x *Index, subj string, payload []byte) {
 	s.at, s.via, s.from = x, nil, nil
 	tail := append(strconv.AppendInt([]byte{' '}, int64(len(payload)), 10), '\r', '\n') // the protocol shows no reply as a blank
 	p := protocol.Pub{Subject: []byte(subj), Tail: append(append(tail, payload...), '\r', '\n'), Body: payload}
-	s.sendIn(x, s.routeIn(x, p.Subject, modeStreams), &p)
+	s.sendIn(x, s.routeIn(x, p.Subject, modePublished), &p)
 	s.at, s.via, s.from = at, via, from
 }

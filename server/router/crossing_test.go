@@ -353,6 +353,34 @@ func TestCyclesEnd(t *testing.T) {
 	}
 }
 
+// A response reaches the requester's own account, and nothing that its subject would lead to if it were published there.
+func TestResponsesGoNoFurther(t *testing.T) {
+	a, b, c := NewIndex(), NewIndex(), NewIndex()
+	connectService(a, b, &ServiceLink{Local: "svc.*"})
+	b.Link((&LinksBuilder{Streams: []*StreamLink{{From: "svc.*", To: c}}, Mappings: []*Mapping{mustMap(t, "in", WeightedSubject{"mapped", 100})},
+		Services: []*ServiceLink{{Local: "svc.*", To: a, Threshold: time.Minute}}}).Build())
+	responder, asker, other := newHeaderClient(a), newClient(b), newClient(c)
+	responder.sub("svc.*", "", "1")
+	asker.sub(">", "", "2")
+	other.sub(">", "", "3")
+	for _, inbox := range []string{"svc.other", "in"} {
+		send(asker.sender(), pub("svc.x", inbox, "m"), 1)
+		reply := replySubject.FindString(responder.take())
+		asker.take()
+		other.take()
+		if !a.HasInterest([]byte(reply)) {
+			t.Error("no interest")
+		}
+		send(responder.sender(), pub(reply, "", "x"), 1)
+		if got := asker.take(); got != "MSG "+inbox+" 2 1\r\nx\r\n" {
+			t.Errorf("the requester got %q", got)
+		}
+		if got := responder.take() + other.take(); got != "" {
+			t.Errorf("others got %q", got)
+		}
+	}
+}
+
 func TestRequestsAreNotReExported(t *testing.T) {
 	a, b, c := NewIndex(), NewIndex(), NewIndex()
 	a.Link((&LinksBuilder{Serves: true, Streams: []*StreamLink{{From: "svc", To: c}}}).Build())

@@ -347,12 +347,12 @@ next:
 
 // HasInterest reports whether a message on the literal subject reaches any subscription, here or in another account.
 func (x *Index) HasInterest(subject []byte) bool {
-	return x.interested(subject, "", modeStreams, maxHops)
+	return x.interested(subject, "", modePublished, maxHops)
 }
 
 // HasQueue reports whether a member of the queue group matches the literal subject, here or in another account.
 func (x *Index) HasQueue(subject []byte, queue string) bool {
-	return x.interested(subject, queue, modeStreams, maxHops)
+	return x.interested(subject, queue, modePublished, maxHops)
 }
 
 // SubscribedBy returns a plain subscription of dst that matches the literal subject, or nil.

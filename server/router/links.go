@@ -180,9 +180,12 @@ func (x *Index) interested(subj []byte, queue string, mode wayMode, hops int) bo
 		s.To.find(to, hashOf(to), &m)
 		return !m.has(queue)
 	})
-	return found || queue == "" && !l.services.each(subj, func(s *ServiceLink) bool {
+	if found || mode&modeServices == 0 {
+		return found
+	}
+	return queue == "" && !l.services.each(subj, func(s *ServiceLink) bool {
 		to, ok := s.rename(nil, subj)
-		return !ok || subject.HasEmptyToken(to) || !s.To.interested(to, "", modeMapped, hops-1)
+		return !ok || subject.HasEmptyToken(to) || !s.To.interested(to, "", modeRequested, hops-1)
 	})
 }
 
