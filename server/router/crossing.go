@@ -43,9 +43,9 @@ func (w *way) generation() (sum uint64) {
 type wayMode uint8
 
 const (
-	modeMapped  wayMode = 1 << iota // mappings apply
-	modeStreams                     // it goes on to accounts that import it as a stream
-	modeServices                    // it goes on to accounts that are asked for a service
+	modeMapped   wayMode = 1 << iota // mappings apply
+	modeStreams                      // it goes on to accounts that import it as a stream
+	modeServices                     // it goes on to accounts that are asked for a service
 
 	modePublished = modeStreams | modeServices // by the server itself; mappings are for what clients publish
 	modeRequested = modeMapped | modeServices  // from another account

@@ -394,3 +394,24 @@ func TestAccountzShowsExchange(t *testing.T) {
 		t.Error("the services of the system account are missing")
 	}
 }
+
+// The command line tool shows accounts, and its services and requests cross them.
+func TestCLIAccounts(t *testing.T) {
+	s := harness.Start(t, harness.Options{Config: strings.Replace(accountsConfig, "accounts {", "accounts { SYS { users: [{user: sys, password: p}] }", 1) + `
+		system_account: SYS`})
+	c := newCLI(t, s)
+	login := func(user string, args ...string) []string {
+		return append([]string{"--user", user, "--password", "p"}, args...)
+	}
+	nc := s.Connect(t, as("a"))
+	if _, err := nc.Subscribe("svc.*.*", func(m *nats.Msg) { m.Respond([]byte("answer to " + m.Subject)) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	c.ok(t, []string{"answer to svc.y.x"}, login("b", "request", "ask.x.y", "hello")...)
+	c.ok(t, []string{"A", "1"}, login("sys", "server", "report", "accounts")...)
+	c.ok(t, []string{"svc.*.* in account A", "from.a.events.>", "shortcut.*"}, login("sys", "server", "account", "info", "B")...)
+	c.ok(t, []string{"measured", "private.>", "behind.{{partition(1)}}"}, login("sys", "server", "account", "info", "A")...)
+}
