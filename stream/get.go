@@ -190,8 +190,8 @@ type wanted struct {
 	b   *GetBatch
 }
 
-// answer serves direct gets. Those of one turn are read in the order of the log, so that messages that lie together are
-// read together.
+// answer serves direct gets. Those of one turn that ask for the last message of a subject are read in the order of the
+// log, so that messages that lie together are read together.
 func (p *Partition) answer(list []*GetBatch) {
 	var r segment.Record
 	for _, b := range list {
@@ -227,31 +227,13 @@ func (p *Partition) answer(list []*GetBatch) {
 func (p *Partition) answerWanted() {
 	var r segment.Record
 	slices.SortFunc(p.wanted, func(a, b wanted) int { return cmp.Compare(a.seq, b.seq) })
-	var rd *reader
-	if len(p.wanted) > 1 {
-		rd = p.reader(p.wanted[0].seq)
-		defer rd.Release()
-	}
-	last, t := uint64(0), int64(0)
 	for _, w := range p.wanted {
 		to := w.get.reply.of(w.b.text)
-		ok := w.seq == last // asked for twice
-		if !ok && rd != nil {
-			rd.Seek(w.seq)
-			var seq uint64
-			seq, t, ok = rd.Next(w.seq, &r)
-			ok = ok && seq == w.seq
-		} else if !ok {
-			var err error
-			t, err = p.read(w.seq, &r)
-			ok = err == nil
-		}
-		if !ok {
+		if t, err := p.read(w.seq, &r); err == nil {
+			p.getMessage(to, w.seq, t, &r, w.get.noHdr)
+		} else {
 			p.getStatus(to, getNotFound)
-			continue
 		}
-		last = w.seq
-		p.getMessage(to, w.seq, t, &r, w.get.noHdr)
 	}
 	clear(p.wanted)
 	p.wanted = p.wanted[:0]

@@ -78,6 +78,7 @@ type Options struct {
 	Sync      SyncPolicy // default SyncAlways
 	SyncEvery time.Duration
 	Scheduler *segment.Scheduler // default: one of the log's own
+	Cache     *segment.Cache     // likewise
 
 	SegmentBytes int64              // default: the log's
 	TailBytes    int64              // default: the log's
@@ -184,7 +185,7 @@ func Open(o Options) (*Partition, error) {
 	p.open.init(o.Batches)
 	log, report, err := segment.Open(segment.Options{
 		Dir: o.Dir, FS: o.FS, Key: o.Key, SegmentBytes: o.SegmentBytes, MaxBatchBytes: 2*recordMax + 1<<20,
-		Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: o.Scheduler, TailBytes: o.TailBytes,
+		Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: o.Scheduler, Cache: o.Cache, TailBytes: o.TailBytes,
 		Restore: p.restore, Replay: p.replay, OnDurable: p.durable, OnFailure: p.fail,
 	})
 	if err != nil {

@@ -150,7 +150,7 @@ func (a *Account) open(m *meta, dir string) (*Stream, error) {
 	o := a.service.opts
 	s := &Stream{account: a, name: m.Config.Name, meta: m, dir: dir}
 	h := &hooks{s: s, out: newOutput(a.index)}
-	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched,
+	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache,
 		SegmentBytes: o.SegmentBytes, TailBytes: o.TailBytes, Config: m.Config, Created: m.Created, Domain: o.Domain,
 		Consumers: a.consumerLimits(), Out: h.out, Refusals: newOutput(a.index), Hooks: h, Quota: a.quota(m.Config.Storage),
 		Batches: o.Batches}

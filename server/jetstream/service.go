@@ -44,16 +44,20 @@ type Options struct {
 	MaxDuplicates   time.Duration      // bound of duplicate windows; 0 no limit
 	SegmentBytes    int64              // of file streams; default that of the log
 	TailBytes       int64              // memory for recent messages per stream; default that of the log
+	CacheBytes      int64              // memory for messages that are read one by one, of all streams; default 64 MiB
 	Batches         stream.BatchLimits // of every stream; the budget is the service's own
 	Logf, Warnf     func(format string, args ...any)
 	SystemAccount   string                            // it has no streams of its own
 	SystemAdvisory  func(subject string, body []byte) // publishes on the system account; may be nil
 }
 
+const defaultCacheBytes = 64 << 20
+
 // Service holds the streams of all accounts.
 type Service struct {
 	opts  Options
 	sched *segment.Scheduler
+	cache *segment.Cache
 
 	memory, store usage // of all accounts
 	batches       stream.BatchBudget
@@ -82,10 +86,13 @@ func New(o Options) (*Service, error) {
 			*f = func(string, ...any) {}
 		}
 	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = defaultCacheBytes
+	}
 	if o.Version == "" {
 		return nil, errors.New("jetstream options: Version is required")
 	}
-	return &Service{opts: o, sched: segment.NewScheduler(0), accounts: map[string]*Account{}}, nil
+	return &Service{opts: o, sched: segment.NewScheduler(0), cache: segment.NewCache(o.CacheBytes), accounts: map[string]*Account{}}, nil
 }
 
 // EnableAccount gives an account streams, those found on disk first. index is where its messages are routed.

@@ -313,23 +313,6 @@ func (c *Cursor) read(need int) error {
 	return nil
 }
 
-// Read decodes the message of that sequence and returns its time. The slices of r are valid as long as they are held.
-// Errors: ErrNotFound; *CorruptError; ErrClosed or what reading the file gave.
-func (l *Log) Read(seq uint64, r *Record) (time int64, err error) {
-	if seq >= l.next.Load() || seq == math.MaxUint64 {
-		return 0, ErrNotFound
-	}
-	c := Cursor{l: l, seq: seq, size: 2 * indexEvery}
-	got, time, ok, err := c.Next(seq, r)
-	if err != nil {
-		return 0, err
-	}
-	if !ok || got != seq {
-		return 0, ErrNotFound
-	}
-	return time, nil
-}
-
 // SeqAt returns the sequence of the first message whose time is t or later, by position in the log; if there is none,
 // the sequence to be assigned next. Damaged batches are passed over.
 func (l *Log) SeqAt(t int64) uint64 {

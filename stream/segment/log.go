@@ -18,6 +18,7 @@ type Log struct {
 	opts         Options
 	hash         *hasher
 	sched        *Scheduler
+	id           uint64 // in the cache
 	ownSched     bool
 	maxUnwritten int64 // bound of bytes that wait to be written
 
@@ -83,7 +84,7 @@ func Open(o Options) (*Log, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &Log{opts: opts, hash: newHasher(opts.Key), sched: opts.Scheduler}
+	l := &Log{opts: opts, hash: newHasher(opts.Key), sched: opts.Scheduler, id: opts.Cache.logs.Add(1)}
 	l.mu.changed = sync.NewCond(&l.mu)
 	l.runPass = l.pass
 	l.maxUnwritten = max(2*opts.TailBytes, 2*int64(opts.MaxBatchBytes))

@@ -48,6 +48,7 @@ type Options struct {
 	Sync          SyncPolicy    // default SyncAlways
 	SyncEvery     time.Duration // longest unsynced time under SyncInterval; default 100 ms
 	Scheduler     *Scheduler    // shared by all logs of a process; default: one of the log's own
+	Cache         *Cache        // shared by all logs of a process; default: one of the log's own, of 4 MiB
 	TailBytes     int64         // memory for tail blocks that are written already; default 8 MiB
 
 	// Restore and Replay give back the state at Open; both run on its goroutine, in this order.
@@ -75,6 +76,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.FS == nil {
 		o.FS = vfs.OS()
+	}
+	if o.Cache == nil {
+		o.Cache = NewCache(defaultCacheBytes)
 	}
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = 256 << 20
