@@ -413,5 +413,5 @@ func TestCLIAccounts(t *testing.T) {
 	c.ok(t, []string{"answer to svc.y.x"}, login("b", "request", "ask.x.y", "hello")...)
 	c.ok(t, []string{"A", "1"}, login("sys", "server", "report", "accounts")...)
 	c.ok(t, []string{"svc.*.* in account A", "from.a.events.>", "shortcut.*"}, login("sys", "server", "account", "info", "B")...)
-	c.ok(t, []string{"measured", "private.>", "behind.{{partition(1)}}"}, login("sys", "server", "account", "info", "A")...)
+	c.ok(t, []string{"private.>", "behind.{{partition(1)}}"}, login("sys", "server", "account", "info", "A")...)
 }
