@@ -185,6 +185,48 @@ func TestPushedImportsAndExports(t *testing.T) {
 	}
 }
 
+// Accounts that import from each other are loaded together, whoever comes first, also by many logins at once.
+func TestMutualImports(t *testing.T) {
+	f := newFederation(t, func(f *federation) {
+		a, b := f.accounts["A"], f.accounts["B"]
+		a.Exports.Add(&jwt.Export{Subject: "a.*", Type: jwt.Service}, &jwt.Export{Subject: "loop", Type: jwt.Service})
+		b.Exports.Add(&jwt.Export{Subject: "b.*", Type: jwt.Service}, &jwt.Export{Subject: "loop", Type: jwt.Service})
+		a.Imports.Add(&jwt.Import{Account: b.Subject, Subject: "b.*", Type: jwt.Service}, &jwt.Import{Account: b.Subject, Subject: "loop", Type: jwt.Service})
+		b.Imports.Add(&jwt.Import{Account: a.Subject, Subject: "a.*", Type: jwt.Service}, &jwt.Import{Account: a.Subject, Subject: "loop", Type: jwt.Service})
+	})
+	conns := make(chan *nats.Conn)
+	for i := range 8 {
+		name := []string{"A", "B"}[i%2]
+		ukp, upub := keys(t, nkeys.CreateUser)
+		token := encode(t, jwt.NewUserClaims(upub), f.keys[name])
+		go func() {
+			nc, _ := nats.Connect("nats://"+f.server.ClientAddr().String(), nats.Name(name), nats.Timeout(10*time.Second),
+				nats.UserJWT(func() (string, error) { return token, nil }, ukp.Sign))
+			conns <- nc
+		}()
+	}
+	of := map[string]*nats.Conn{}
+	for range 8 {
+		nc := <-conns
+		if nc == nil {
+			t.Fatal("a login failed")
+		}
+		t.Cleanup(nc.Close)
+		of[nc.Opts.Name] = nc
+	}
+	answerAll(t, of["A"], "a.*")
+	answerAll(t, of["B"], "b.*")
+	if got := asks(t, of["A"], "b.x"); got != "b.x" {
+		t.Errorf("A asks B: %s", got)
+	}
+	if got := asks(t, of["B"], "a.x"); got != "a.x" {
+		t.Errorf("B asks A: %s", got)
+	}
+	if got := asks(t, of["A"], "loop"); got != "nobody" {
+		t.Errorf("a cycle: %s", got)
+	}
+}
+
 // Private exports ask for a token, which can be revoked and ends.
 func TestActivationTokens(t *testing.T) {
 	f := newFederation(t, func(f *federation) {
