@@ -11,6 +11,7 @@ import (
 	"godwit/server/auth/jwtauth"
 	"godwit/server/monitor"
 	"godwit/server/options"
+	"godwit/server/router"
 )
 
 // shownResponses bounds the awaited responses that monitoring lists.
@@ -154,4 +155,18 @@ func mapDests(m *options.Mapping) (list []monitor.MapDest) {
 		}
 	}
 	return list
+}
+
+// collectExchange adds what accounts ask of each other to /metrics, summed up.
+func (s *Server) collectExchange(w *monitor.MetricsWriter) {
+	var sum router.ReplyCounts
+	for _, a := range s.accounts.All() {
+		c := a.Index().Replies()
+		sum.Awaited += c.Awaited
+		sum.Expired += c.Expired
+		sum.Dropped += c.Dropped
+	}
+	w.Gauge("service_responses_awaited", "Responses of services that other accounts await now.", float64(sum.Awaited))
+	w.Counter("service_requests_expired_total", "Requests to other accounts whose response did not come in time.", float64(sum.Expired))
+	w.Counter("service_requests_dropped_total", "Requests to other accounts that were forgotten because too many waited.", float64(sum.Dropped))
 }

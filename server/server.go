@@ -107,7 +107,8 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 		}
 	}
 	s.env.Joined = func(c *conn.Conn, id *auth.Identity) { s.operators.joined(c, id) }
-	s.monitor = monitor.New(monitor.Options{Source: source{Server: s}, Logger: s.log})
+	s.monitor = monitor.New(monitor.Options{Source: source{Server: s}, Logger: s.log,
+		Collectors: []monitor.Collector{monitor.CollectorFunc(s.collectExchange)}})
 	s.sys = system.New(system.Options{Host: host{s}, Monitor: s.monitor, Accounts: s.accounts, Log: s.log})
 	s.setTerms(o, nil)
 	if err := s.newOperators(o); err != nil {

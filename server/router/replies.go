@@ -32,6 +32,7 @@ type Replies struct {
 		bySubj  map[string]*expected
 		queues  map[replyQueue]*expectedList
 		tracked int         // of those expected
+		counts  ReplyCounts // without Awaited
 		timer   *time.Timer // nil while nothing is due
 		closed  bool
 	}
@@ -138,6 +139,7 @@ func (r *Replies) expect(dst []byte, x *Index, e *expected, server string) []byt
 	}
 	if l.n >= maxExpected {
 		r.forgetLocked(l.first)
+		r.mu.counts.Dropped++
 	}
 	e.deadline = now.Add(e.ttl)
 	l.push(e)
@@ -230,6 +232,7 @@ func (r *Replies) sweep(x *Index) {
 				late = append(late, e)
 			}
 			r.forgetLocked(l.first)
+			r.mu.counts.Expired++
 		}
 		if l.n == 0 {
 			delete(r.mu.queues, key)
@@ -261,6 +264,23 @@ func (r *Replies) left(x *Index, from Origin) {
 		defer r.sweeping.Unlock()
 		report(x, gone, statusRequestTimeout)
 	}
+}
+
+// ReplyCounts says what became of requests that came from other accounts.
+type ReplyCounts struct {
+	Awaited int    // responses awaited now
+	Expired uint64 // requests whose time was over before there was a response, or the last of several
+	Dropped uint64 // requests that were forgotten as too many waited
+}
+
+// Replies counts the requests from other accounts.
+func (x *Index) Replies() ReplyCounts {
+	r := &x.replies
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.mu.counts
+	c.Awaited = len(r.mu.bySubj)
+	return c
 }
 
 // Awaited describes a response that another account awaits.

@@ -44,6 +44,9 @@ func TestResponsesAreNotAwaitedForEver(t *testing.T) {
 		awaited(1)
 		time.Sleep(time.Minute)
 		awaited(0)
+		if c := a.Replies(); c != (ReplyCounts{Expired: 4}) {
+			t.Errorf("counted %+v", c)
+		}
 	})
 }
 
@@ -64,6 +67,9 @@ func TestAwaitedResponsesAreBounded(t *testing.T) {
 	}
 	if to, _ := r.target([]byte(other)); to != c {
 		t.Error("an account pushes out what another one awaits")
+	}
+	if c := a.Replies(); c != (ReplyCounts{Awaited: maxExpected + 1, Dropped: 1}) {
+		t.Errorf("counted %+v", c)
 	}
 }
 

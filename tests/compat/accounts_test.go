@@ -197,6 +197,9 @@ func TestManyResponses(t *testing.T) {
 	if err := a.Flush(); err != nil {
 		t.Fatal(err)
 	}
+	if page := string(s.Page(t, "/metrics")); !regexp.MustCompile(`(?m)^\w*service_responses_awaited 0$`).MatchString(page) {
+		t.Errorf("no response is awaited any more, but /metrics says %s", regexp.MustCompile(`(?m)^.*service_re.*$`).FindAllString(page, -1))
+	}
 	for _, want := range []string{"1", "2", ""} {
 		if got := next(t, inbox); string(got.Data) != want {
 			t.Errorf("got %q, want %q", got.Data, want)
