@@ -168,7 +168,7 @@ func (g *get) read(body []byte) {
 	switch {
 	case req.Seq == 0 && req.LastFor == "" && req.NextFor == "" && !timed && len(req.MultiLast) == 0:
 		g.status = getEmpty
-	case badSelection(req), len(req.MultiLast) > 0, req.Batch > 0:
+	case selectsMany(req) && badMany(req), !selectsMany(req) && badSelection(req):
 		g.status = getBad
 	default:
 		g.req, g.noHdr = req, req.NoHeaders
@@ -201,6 +201,8 @@ func (p *Partition) answer(list []*GetBatch) {
 			switch {
 			case g.status != "":
 				p.getStatus(to, g.status)
+			case g.req != nil && selectsMany(g.req):
+				p.openBulk(to, g.req)
 			case g.req != nil:
 				if seq, t := p.find(g.req, &r); seq > 0 {
 					p.getMessage(to, seq, t, &r, g.noHdr)

@@ -159,6 +159,8 @@ type Partition struct {
 	head      []byte   // header blocks
 	wanted    []wanted // direct gets
 
+	bulks []*bulk // direct gets of many messages that are being answered
+
 	failed  bool
 	drained chan struct{} // set once the partition is closing: closed when nothing is in flight
 	ended   bool          // drained is closed

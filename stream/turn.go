@@ -31,7 +31,8 @@ func (p *Partition) turn(w *work, alone bool) (again bool) {
 	if len(w.gets) > 0 {
 		p.answer(w.gets)
 	}
-	again = p.deliver()
+	again = p.stepBulks()
+	again = p.deliver() || again
 	p.progress()
 	p.out.Flush()
 	p.arm()
