@@ -13,7 +13,7 @@ import (
 // longer has end.
 func termsOf(o, before *options.Options) map[string]*account.Terms {
 	terms := map[string]*account.Terms{
-		account.GlobalName: {Settings: &options.Account{Name: account.GlobalName, Mappings: o.Mappings}},
+		account.GlobalName: {Settings: withDomain(o, &options.Account{Name: account.GlobalName, Mappings: o.Mappings})},
 	}
 	if before != nil {
 		for _, a := range before.Accounts {
@@ -21,7 +21,7 @@ func termsOf(o, before *options.Options) map[string]*account.Terms {
 		}
 	}
 	for _, a := range o.Accounts {
-		terms[a.Name] = &account.Terms{Settings: a}
+		terms[a.Name] = &account.Terms{Settings: withDomain(o, a)}
 	}
 	return terms
 }
@@ -56,7 +56,7 @@ func (p *operators) setTerms(ch jwtauth.Change) {
 		}
 		return jwtauth.Authorize(a, e, index)
 	}
-	if err := p.s.accounts.SetTerms(map[string]*account.Terms{a.Key: {Settings: a.Settings, Allows: allows}}); err != nil {
+	if err := p.s.accounts.SetTerms(map[string]*account.Terms{a.Key: {Settings: withDomain(p.s.options(), a.Settings), Allows: allows}}); err != nil {
 		p.s.log.Warnf("Not all imports are in force: %v", err)
 	}
 }

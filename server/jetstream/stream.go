@@ -23,6 +23,7 @@ type Stream struct {
 	mu        sync.Mutex // guards what follows
 	subs      []*router.Sub
 	consumers map[*consumer.Consumer][]*router.Sub
+	byName    map[string]*consumer.Consumer
 	closed    bool
 }
 
@@ -52,6 +53,7 @@ func (s *Stream) route() {
 	for _, subj := range cfg.Subjects {
 		s.subs = append(s.subs, s.account.index.SubscribeReceiver(subj, "", pubs))
 	}
+	s.subs = append(s.subs, s.account.index.SubscribeReceiver(s.longAckSubject(), "", &longAcks{s}))
 	if cfg.AllowDirect {
 		base := jsapi.Prefix + "DIRECT.GET." + s.name
 		r := &directGets{s.part, len(base)}
@@ -75,7 +77,7 @@ func (s *Stream) unroute() {
 			s.account.index.Unsubscribe(sub)
 		}
 	}
-	s.subs, s.consumers = nil, nil
+	s.subs, s.consumers, s.byName = nil, nil, nil
 }
 
 // routeConsumer makes requests for a consumer come here.
@@ -97,8 +99,9 @@ func (s *Stream) routeConsumer(c *consumer.Consumer) {
 	}
 	if s.consumers == nil {
 		s.consumers = map[*consumer.Consumer][]*router.Sub{}
+		s.byName = map[string]*consumer.Consumer{}
 	}
-	s.consumers[c] = subs
+	s.consumers[c], s.byName[c.Name] = subs, c
 }
 
 func (s *Stream) unrouteConsumer(c *consumer.Consumer) {
@@ -108,6 +111,16 @@ func (s *Stream) unrouteConsumer(c *consumer.Consumer) {
 		s.account.index.Unsubscribe(sub)
 	}
 	delete(s.consumers, c)
+	if s.byName[c.Name] == c {
+		delete(s.byName, c.Name)
+	}
+}
+
+// consumer returns the consumer of a name, nil if there is none.
+func (s *Stream) consumer(name string) *consumer.Consumer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[name]
 }
 
 // close ends the stream with the server.

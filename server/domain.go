@@ -1,0 +1,28 @@
+package server
+
+import (
+	"slices"
+
+	"godwit/server/options"
+)
+
+// withDomain returns the settings of an account in a server whose streams are in a domain: what is published to the API
+// under the domain's name goes to the API here, and so do keys and objects that clients put through it. The system
+// account has no streams.
+func withDomain(o *options.Options, a *options.Account) *options.Account {
+	d := o.JetStream.Domain
+	if !o.JetStream.Enabled || d == "" || a.Name == o.SystemAccount {
+		return a
+	}
+	var own []*options.Mapping
+	for _, to := range []string{"$KV.>", "$OBJ.>", "$JS.API.>"} {
+		from := "$JS." + d + ".API." + to
+		if to == "$JS.API.>" {
+			from = "$JS." + d + ".API.>"
+		}
+		own = append(own, &options.Mapping{Source: from, Dests: []options.MappingDest{{Subject: to, Weight: 100}}})
+	}
+	next := *a
+	next.Mappings = slices.Concat(own, a.Mappings)
+	return &next
+}

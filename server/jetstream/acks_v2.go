@@ -1,0 +1,72 @@
+package jetstream
+
+import (
+	"bytes"
+
+	"godwit/server/router"
+	"godwit/stream"
+	"godwit/stream/consumer"
+)
+
+// longAcks receives acknowledgements on subjects of the second form, which name the domain and the account:
+//
+//	$JS.ACK.<domain, or _>.<account hash>.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>
+//
+// More words may follow. Servers that know both forms send the first unless they are told otherwise.
+type longAcks struct{ s *Stream }
+
+// longAckSubject is where they arrive.
+func (s *Stream) longAckSubject() string {
+	domain := s.account.service.opts.Domain
+	if domain == "" {
+		domain = "_"
+	}
+	return "$JS.ACK." + domain + ".*." + s.name + ".>"
+}
+
+// NewBatch implements router.Receiver.
+func (r *longAcks) NewBatch() router.Batch { return &longAckBatch{s: r.s} }
+
+type longAckBatch struct {
+	s      *Stream
+	open   []*consumer.AckBatch // one for each consumer that acknowledgements are for
+	client bool
+}
+
+// words of the subject, counted from 0.
+const (
+	longAckConsumer = 5
+	longAckNumbers  = 5 // behind the consumer
+)
+
+// Add implements router.Batch.
+func (b *longAckBatch) Add(m *router.Message) {
+	words := bytes.Split(m.Subject, []byte("."))
+	if len(words) < longAckConsumer+1+longAckNumbers {
+		return
+	}
+	c := b.s.consumer(string(words[longAckConsumer]))
+	if c == nil {
+		return
+	}
+	b.client = m.From != nil
+	rest := bytes.Join(words[longAckConsumer+1:longAckConsumer+1+longAckNumbers], []byte("."))
+	for _, o := range b.open {
+		if o.C == c {
+			o.Add(rest, m.Reply, m.Payload)
+			return
+		}
+	}
+	o := stream.NewAckBatch(c)
+	o.Add(rest, m.Reply, m.Payload)
+	b.open = append(b.open, o)
+}
+
+// Flush implements router.Batch.
+func (b *longAckBatch) Flush() {
+	for _, o := range b.open {
+		b.s.part.Ack(o, b.client)
+	}
+	clear(b.open)
+	b.open = b.open[:0]
+}
