@@ -44,7 +44,7 @@ func (p *Partition) checkpoint(index uint64, consumers []byte) {
 		p.ckpt.saving = false
 		return
 	}
-	first := p.first
+	first := p.keepFrom()
 	p.saves.Add(1)
 	go func() {
 		defer p.saves.Done()

@@ -32,8 +32,9 @@ const (
 	batchCountMax  = 1024      // messages in one batch of the log
 	batchBytesMax  = 512 << 10 // bytes, unless one message is larger
 	recordMax      = 32 << 20  // bytes of one stored message
-	littleBytes    = 64 << 10  // what may be synced by the sender itself
-	mailboxBytes   = 32 << 20  // see mailbox.bound
+	maxBatchBytes  = 2*recordMax + 1<<20
+	littleBytes    = 64 << 10 // what may be synced by the sender itself
+	mailboxBytes   = 32 << 20 // see mailbox.bound
 	progressEvery  = 100 * time.Millisecond
 	tickMin        = 5 * time.Millisecond // timers are no finer
 	checkpointWait = 30 * time.Second
@@ -159,7 +160,8 @@ type Partition struct {
 	head      []byte   // header blocks
 	wanted    []wanted // direct gets
 
-	bulks []*bulk // direct gets of many messages that are being answered
+	bulks   []*bulk // direct gets of many messages that are being answered
+	backups []*Backup
 
 	failed  bool
 	drained chan struct{} // set once the partition is closing: closed when nothing is in flight
@@ -186,7 +188,7 @@ func Open(o Options) (*Partition, error) {
 	p.sched.init()
 	p.open.init(o.Batches)
 	log, report, err := segment.Open(segment.Options{
-		Dir: o.Dir, FS: o.FS, Key: o.Key, SegmentBytes: o.SegmentBytes, MaxBatchBytes: 2*recordMax + 1<<20,
+		Dir: o.Dir, FS: o.FS, Key: o.Key, SegmentBytes: o.SegmentBytes, MaxBatchBytes: maxBatchBytes,
 		Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: o.Scheduler, Cache: o.Cache, TailBytes: o.TailBytes,
 		Restore: p.restore, Replay: p.replay, OnDurable: p.durable, OnFailure: p.fail,
 	})

@@ -66,7 +66,7 @@ func (p *Partition) rerun() error {
 // rerunMessages applies a batch of messages, reading it again.
 func (p *Partition) rerunMessages(rd *reader, h *segment.Head) {
 	var r segment.Record
-	high := h.Base + uint64(h.Count) - 1
+	high, latest := h.Base+uint64(h.Count)-1, h.Time
 	for seq := h.Base; seq <= high; seq++ {
 		got, at, ok := rd.Next(high, &r)
 		if !ok {
@@ -77,7 +77,7 @@ func (p *Partition) rerunMessages(rd *reader, h *segment.Head) {
 			seq = h.Base - 1
 			continue
 		}
-		seq = got
+		seq, latest = got, at
 		p.lastID = p.lastID[:0]
 		if r.Attrs&attrMsgID != 0 {
 			id := messageID(r.Header)
@@ -89,7 +89,7 @@ func (p *Partition) rerunMessages(rd *reader, h *segment.Head) {
 	if p.last < high {
 		p.hole(high + 1)
 	}
-	p.finishMessages(h.Time)
+	p.finishMessages(latest)
 }
 
 // rerunProgress applies a batch of progress records: each is the consumer's id and a text with its record.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/nats-io/nuid"
 
@@ -27,26 +26,17 @@ func (a *Account) Create(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi
 	}
 	a.admin.Lock()
 	defer a.admin.Unlock()
-	if err := stream.CheckConfig(&cfg, a.streamLimits(), pedantic); err != nil {
-		return nil, err
-	}
-	if cfg.Replicas > 1 {
-		return nil, jsapi.Err(jsapi.ErrStreamReplicasNotSupported)
-	}
 	if old := a.Stream(cfg.Name); old != nil {
+		if err := a.checkNewAlone(&cfg, pedantic); err != nil {
+			return nil, err
+		}
 		if stream.SameConfig(old.Config(), &cfg) {
 			return old, nil
 		}
 		return nil, jsapi.Err(jsapi.ErrStreamNameExist)
 	}
-	if err := a.checkRoom(&cfg); err != nil {
+	if err := a.checkNew(&cfg, pedantic); err != nil {
 		return nil, err
-	}
-	if err := a.checkReservation(&cfg, 0); err != nil {
-		return nil, err
-	}
-	if a.overlaps(&cfg) {
-		return nil, jsapi.Err(jsapi.ErrStreamSubjectOverlap)
 	}
 	cfg.Metadata = jsapi.WithLevel(cfg.Metadata, cfg.RequiredLevel())
 	s, err := a.make(cfg)
@@ -56,6 +46,34 @@ func (a *Account) Create(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi
 	}
 	a.announce("CREATED", "create", s.name)
 	return s, nil
+}
+
+// checkNew says whether a stream of the configuration, whose defaults it fills in, can be made.
+func (a *Account) checkNew(cfg *jsapi.StreamConfig, pedantic bool) *jsapi.Error {
+	if err := a.checkNewAlone(cfg, pedantic); err != nil {
+		return err
+	}
+	if err := a.checkRoom(cfg); err != nil {
+		return err
+	}
+	if err := a.checkReservation(cfg, 0); err != nil {
+		return err
+	}
+	if a.overlaps(cfg) {
+		return jsapi.Err(jsapi.ErrStreamSubjectOverlap)
+	}
+	return nil
+}
+
+// checkNewAlone makes the checks that depend on no other stream.
+func (a *Account) checkNewAlone(cfg *jsapi.StreamConfig, pedantic bool) *jsapi.Error {
+	if err := stream.CheckConfig(cfg, a.streamLimits(), pedantic); err != nil {
+		return err
+	}
+	if cfg.Replicas > 1 {
+		return jsapi.Err(jsapi.ErrStreamReplicasNotSupported)
+	}
+	return nil
 }
 
 // checkRoom checks the limits on the number of streams and what their consumers may be.
@@ -102,29 +120,19 @@ func (a *Account) consumerLimits() consumer.Limits {
 
 // make creates a stream's files, opens it and routes its subjects.
 func (a *Account) make(cfg jsapi.StreamConfig) (*Stream, error) {
-	m := &meta{Format: metaFormat, Account: a.name, UID: nuid.Next(), Created: time.Now().UTC(), Config: cfg}
+	m := a.newMeta(cfg)
 	if cfg.Storage == jsapi.MemoryStorage {
-		return a.open(m, "")
+		return a.open(m, "", nil)
 	}
-	fsys := a.service.opts.FS
-	dir := filepath.Join(a.dir, fileName(cfg.Name))
-	if err := a.setAside(dir); err != nil {
+	fresh, err := a.makeDir(m)
+	if err != nil {
 		return nil, err
 	}
-	fresh := filepath.Join(a.dir, newPrefix+m.UID)
-	if err := vfs.MkdirAllSync(fsys, fresh); err != nil {
+	dir, err := a.place(fresh, cfg.Name)
+	if err != nil {
 		return nil, err
 	}
-	if err := writeMeta(fsys, fresh, m); err != nil {
-		return nil, err
-	}
-	if err := fsys.Rename(fresh, dir); err != nil {
-		return nil, err
-	}
-	if err := fsys.SyncDir(a.dir); err != nil {
-		return nil, err
-	}
-	s, err := a.open(m, dir)
+	s, err := a.open(m, dir, nil)
 	if err != nil {
 		_ = a.erase(dir, m.UID) // the error of open says more
 	}
@@ -145,20 +153,35 @@ func (a *Account) setAside(dir string) error {
 	return fsys.SyncDir(a.dir)
 }
 
-// open opens a stream and takes it in. dir is empty for a memory stream.
-func (a *Account) open(m *meta, dir string) (*Stream, error) {
+// streamOptions are what does not depend on the stream's surroundings. Dir is set for memory streams only, whose file
+// system is a new one.
+func (a *Account) streamOptions(m *meta) stream.Options {
 	o := a.service.opts
-	s := &Stream{account: a, name: m.Config.Name, meta: m, dir: dir}
-	h := &hooks{s: s, out: newOutput(a.index)}
 	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache,
 		SegmentBytes: o.SegmentBytes, TailBytes: o.TailBytes, Config: m.Config, Created: m.Created, Domain: o.Domain,
-		Consumers: a.consumerLimits(), Out: h.out, Refusals: newOutput(a.index), Hooks: h, Quota: a.quota(m.Config.Storage),
-		Batches: o.Batches}
+		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches}
 	so.Batches.Budget = &a.service.batches
-	so.Dir = filepath.Join(dir, "0")
-	if dir == "" {
+	if m.Config.Storage == jsapi.MemoryStorage {
 		so.Dir, so.FS, so.Sync = "/", vfs.NewVolatile(), segment.SyncOS
 		so.SegmentBytes = memorySegmentBytes
+	}
+	return so
+}
+
+// partitionDir is the directory of a stream's partition in that of the stream.
+const partitionDir = "0"
+
+// open opens a stream and takes it in. dir is empty for a memory stream; such a one may be in memory already, which is
+// what fsys is for, else nil.
+func (a *Account) open(m *meta, dir string, fsys vfs.FS) (*Stream, error) {
+	s := &Stream{account: a, name: m.Config.Name, meta: m, dir: dir}
+	h := &hooks{s: s, out: newOutput(a.index)}
+	so := a.streamOptions(m)
+	so.Out, so.Refusals, so.Hooks = h.out, newOutput(a.index), h
+	if dir != "" {
+		so.Dir = filepath.Join(dir, partitionDir)
+	} else if fsys != nil {
+		so.FS = fsys
 	}
 	part, err := stream.Open(so)
 	if err != nil {

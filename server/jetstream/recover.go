@@ -56,7 +56,7 @@ func (a *Account) recoverStream(dir string) error {
 	if m.Account != a.name || fileName(m.Config.Name) != filepath.Base(dir) {
 		return fmt.Errorf("%s is not used: it holds stream %s of account %s", dir, m.Config.Name, m.Account)
 	}
-	s, err := a.open(m, dir)
+	s, err := a.open(m, dir, nil)
 	if err != nil {
 		return fmt.Errorf("%s is not used: %w", dir, err)
 	}

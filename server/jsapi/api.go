@@ -23,6 +23,7 @@ type API struct {
 	routes  map[string]*endpoint // by the words of a subject; see endpoints
 
 	info, other queue
+	transfers   transfers
 
 	mu   sync.Mutex // guards subs
 	subs []attached
@@ -41,6 +42,7 @@ func New(s *jetstream.Service) *API {
 	}
 	x.info.init(x)
 	x.other.init(x)
+	x.transfers.init()
 	return x
 }
 
@@ -96,6 +98,7 @@ func (x *API) Close() {
 	x.mu.Unlock()
 	x.info.close()
 	x.other.close()
+	x.transfers.close()
 }
 
 // caller is an account that sends requests.

@@ -1,0 +1,224 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"godwit/protocol/jsapi"
+	"godwit/protocol/subject"
+	"godwit/stream/archive"
+	"godwit/stream/consumer"
+	"godwit/stream/segment"
+)
+
+// ErrArchive: an archive contradicts itself.
+var ErrArchive = errors.New("archive contradicts itself")
+
+const (
+	restoreGap       = 64        // missing sequences that are written as holes, so that batches stay large
+	restoreConsumers = 256 << 20 // bytes of consumers that are held until the messages are written
+)
+
+// restoring writes the log of a partition from an archive.
+type restoring struct {
+	o     *Options
+	log   *segment.Log
+	index uint64
+
+	body      []byte
+	base      uint64 // of the batch that is gathered
+	count     uint32
+	time      int64 // of the batch
+	next      uint64
+	latest    int64 // time of a batch; never goes back
+	state     *jsapi.StreamState
+	consumers map[string]*consumer.Archived
+	held      int
+}
+
+// Restore makes the log of a new partition from an archive; Open then finds it. o is what Open will be given. After an
+// error what was written is of no use. Errors: those of archive, ErrArchive, what writing gave.
+func Restore(o Options, r *archive.Reader) (err error) {
+	log, _, err := segment.Open(segment.Options{Dir: o.Dir, FS: o.FS, Key: o.Key, SegmentBytes: o.SegmentBytes, MaxBatchBytes: maxBatchBytes,
+		Sync: segment.SyncOS, Scheduler: o.Scheduler, Cache: o.Cache, TailBytes: o.TailBytes})
+	if err != nil {
+		return err
+	}
+	w := &restoring{o: &o, log: log, consumers: map[string]*consumer.Archived{}}
+	defer func() { err = errors.Join(err, log.Close()) }() // makes all of it durable
+	var e archive.Entry
+	for {
+		if err := r.Next(&e); err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+		if err := w.entry(&e); err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+// entry takes one entry.
+func (w *restoring) entry(e *archive.Entry) error {
+	switch name := string(e.Name); {
+	case w.state == nil:
+		if name != archive.StateName {
+			return fmt.Errorf("%w: it does not begin with the stream's state", ErrArchive)
+		}
+		w.state = &jsapi.StreamState{}
+		if err := json.Unmarshal(e.Payload, w.state); err != nil {
+			return fmt.Errorf("%w: state: %w", ErrArchive, err)
+		}
+		w.next = max(1, w.state.FirstSeq)
+		return nil
+	case e.Seq == 0:
+		name, ok := bytes.CutPrefix(e.Name, []byte(archive.ConsumerPrefix))
+		if !ok {
+			return fmt.Errorf("%w: entry %q", ErrArchive, e.Name)
+		}
+		return w.consumer(string(name), e.Payload)
+	}
+	return w.message(e)
+}
+
+func (w *restoring) consumer(name string, text []byte) error {
+	c := &consumer.Archived{}
+	if err := json.Unmarshal(text, c); err != nil || c.Config == nil {
+		return fmt.Errorf("%w: consumer %q: %w", ErrArchive, name, err)
+	}
+	if w.held += len(text); w.held > restoreConsumers {
+		return fmt.Errorf("%w: more than %d bytes of consumers", ErrArchive, restoreConsumers)
+	}
+	if c.Config.Name == "" {
+		c.Config.Name = name
+	}
+	if c.Config.PauseUntil != nil && c.Config.PauseUntil.IsZero() {
+		c.Config.PauseUntil = nil
+	}
+	if err := consumer.CheckProgress(c.Record()); err != nil {
+		return fmt.Errorf("%w: consumer %q: %w", ErrArchive, name, err)
+	}
+	w.consumers[name] = c
+	return nil
+}
+
+// message gathers a message; those that are missing before it become holes.
+func (w *restoring) message(e *archive.Entry) error {
+	switch {
+	case e.Seq < w.next:
+		return fmt.Errorf("%w: sequence %d after %d", ErrArchive, e.Seq, w.next-1)
+	case e.Seq > w.state.LastSeq:
+		return fmt.Errorf("%w: sequence %d, but the last is %d", ErrArchive, e.Seq, w.state.LastSeq)
+	case !subject.ValidName(string(e.Name)):
+		return fmt.Errorf("%w: message %d has the subject %q", ErrArchive, e.Seq, e.Name)
+	case len(e.Name)+len(e.Header)+len(e.Payload) > recordMax:
+		return fmt.Errorf("%w: message %d is too large", ErrArchive, e.Seq)
+	}
+	if w.count > 0 && e.Seq-w.next <= restoreGap {
+		for w.next < e.Seq {
+			w.add(&segment.Record{Attrs: attrUnwanted}, e.Time)
+		}
+	}
+	if e.Seq != w.next || len(w.body) >= batchBytesMax || w.count >= batchCountMax {
+		if err := w.flush(); err != nil {
+			return err
+		}
+		w.next = e.Seq
+	}
+	r := &segment.Record{Subject: e.Name, Value: e.Payload}
+	if len(e.Header) > 0 {
+		r.Header = e.Header
+		c := check{}
+		scanHeader(e.Header, 0, uint32(len(e.Header)), &c)
+		r.Attrs = c.attrs(e.Header) &^ (attrRollupSub | attrRollupAll) // that has happened
+	}
+	w.add(r, e.Time)
+	return nil
+}
+
+func (w *restoring) add(r *segment.Record, t int64) {
+	if w.count == 0 {
+		w.base, w.time = w.next, max(t, w.latest)
+	}
+	r.TimeDelta = t - w.time
+	w.body = segment.AppendRecord(w.body, r)
+	w.count++
+	w.next++
+}
+
+// flush writes the messages that were gathered.
+func (w *restoring) flush() error {
+	if w.count == 0 {
+		return nil
+	}
+	h := segment.Head{Kind: segment.KindMessages, Time: w.time, Base: w.base, Count: w.count}
+	err := w.append(h, w.body)
+	w.latest = w.time
+	w.body, w.count = w.body[:0], 0
+	return err
+}
+
+func (w *restoring) append(h segment.Head, body []byte) error {
+	w.index++
+	h.Index, h.Term = w.index, 1
+	write := w.log.Append
+	if w.o.Config.Compression == jsapi.S2Compression {
+		write = w.log.AppendPacked
+	}
+	if err := write(h, body); err != nil {
+		return err
+	}
+	_, err := w.log.Flush(false)
+	return err
+}
+
+// finish writes what comes behind the messages: where the stream goes on, and the consumers.
+func (w *restoring) finish() error {
+	if w.state == nil {
+		return fmt.Errorf("%w: it is empty", ErrArchive)
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	now := max(time.Now().UnixNano(), w.latest)
+	if w.next <= w.state.LastSeq || w.index == 0 && w.next > 1 { // the last ones were removed
+		last := max(w.state.LastSeq, w.next-1)
+		w.next = last
+		at := w.latest
+		if !w.state.LastTime.IsZero() {
+			at = w.state.LastTime.UnixNano()
+		}
+		w.add(&segment.Record{Attrs: attrUnwanted}, at)
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	for name, c := range w.consumers {
+		cfg := *c.Config
+		if err := consumer.Check(&cfg, &w.o.Config, w.o.Consumers, false); err != nil {
+			return fmt.Errorf("consumer %q: %w", name, err)
+		}
+		consumer.FillNew(&cfg)
+		cfg.Metadata = jsapi.WithLevel(cfg.Metadata, cfg.RequiredLevel())
+		text, err := json.Marshal(&cfg)
+		if err != nil {
+			return err
+		}
+		cmd := &command{op: opConsumerCreate, name: name, text: text}
+		if err := w.append(segment.Head{Kind: segment.KindCommand, Time: now, Base: w.next}, cmd.appendTo(nil)); err != nil {
+			return err
+		}
+		body := appendText(binary.AppendUvarint(nil, w.index), c.Record())
+		if err := w.append(segment.Head{Kind: segment.KindProgress, Time: now, Base: w.next}, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
