@@ -202,11 +202,9 @@ func (p *Partition) startMember(m *member) {
 	next, lasts := p.startOf(m.c.Config())
 	m.c.Start(next, lasts)
 	p.members.add(m)
+	p.watch.join(m)
 	if m.c.Counted() {
 		m.c.SetBacklog(p.backlog(m))
-		p.watch.rebuild(p.members.byID)
-	} else {
-		p.watch.open = append(p.watch.open, m)
 	}
 	if p.log != nil && p.found == nil {
 		m.c.Activate(p.now, lasts)
@@ -250,6 +248,9 @@ func (p *Partition) applyUpdate(c *command) {
 		return
 	}
 	refiltered := !slices.Equal(m.c.Filters(), cfg.Filters())
+	if refiltered {
+		p.watch.leave(m)
+	}
 	paused := pauseOf(m.c.Config())
 	m.config = c.text
 	m.c.Update(cfg)
@@ -257,7 +258,7 @@ func (p *Partition) applyUpdate(c *command) {
 		p.opts.Hooks.Paused(m.c, until, until.UnixNano() > p.now && !until.IsZero())
 	}
 	if refiltered {
-		p.watch.rebuild(p.members.byID)
+		p.watch.join(m)
 		p.watch.recount = true
 		c.sweep = true
 	}
@@ -299,11 +300,7 @@ func (p *Partition) applyDelete(c *command) {
 func (p *Partition) endMember(m *member) {
 	p.members.remove(m)
 	m.c.Close(false)
-	if m.c.Counted() {
-		p.watch.rebuild(p.members.byID)
-	} else {
-		p.watch.leave(m)
-	}
+	p.watch.leave(m)
 	if p.found == nil {
 		p.opts.Hooks.ConsumerRemoved(m.c)
 	}

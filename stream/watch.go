@@ -29,19 +29,24 @@ func (w *watchers) rebuild(all map[uint64]*member) {
 	clear(w.literals)
 	w.patterns, w.open, w.n = w.patterns[:0], w.open[:0], 0
 	for _, m := range all {
-		if m.gone {
-			continue
+		if !m.gone {
+			w.join(m)
 		}
-		if !m.c.Counted() {
-			w.open = append(w.open, m)
-			continue
-		}
-		w.n++
-		filters := m.c.Filters()
-		if len(filters) == 0 || hasPattern(filters) {
-			w.patterns = append(w.patterns, m)
-			continue
-		}
+	}
+	w.invalidate()
+}
+
+// join takes in one consumer.
+func (w *watchers) join(m *member) {
+	if !m.c.Counted() {
+		w.open = append(w.open, m)
+		return
+	}
+	w.n++
+	filters := m.c.Filters()
+	if len(filters) == 0 || hasPattern(filters) {
+		w.patterns = append(w.patterns, m)
+	} else {
 		for _, f := range filters {
 			w.literals[f] = append(w.literals[f], m)
 		}
@@ -49,11 +54,30 @@ func (w *watchers) rebuild(all map[uint64]*member) {
 	w.invalidate()
 }
 
-// leave takes out a consumer that is not counted.
+// leave takes out one consumer, whose filters are still those that it joined with.
 func (w *watchers) leave(m *member) {
-	if i := slices.Index(w.open, m); i >= 0 {
-		w.open = slices.Delete(w.open, i, i+1)
+	out := func(list []*member) []*member {
+		if i := slices.Index(list, m); i >= 0 {
+			return slices.Delete(list, i, i+1)
+		}
+		return list
 	}
+	if !m.c.Counted() {
+		w.open = out(w.open)
+		return
+	}
+	w.n--
+	filters := m.c.Filters()
+	if len(filters) == 0 || hasPattern(filters) {
+		w.patterns = out(w.patterns)
+	} else {
+		for _, f := range filters {
+			if w.literals[f] = out(w.literals[f]); len(w.literals[f]) == 0 {
+				delete(w.literals, f)
+			}
+		}
+	}
+	w.invalidate()
 }
 
 // of returns the consumers that want the subject of an entry.
