@@ -14,6 +14,7 @@ import (
 	api "godwit/server/jsapi"
 	"godwit/server/monitor"
 	"godwit/server/options"
+	"godwit/server/process"
 	"godwit/server/router"
 	"godwit/stream"
 	"godwit/stream/segment"
@@ -25,6 +26,7 @@ type streams struct {
 	api     *api.API
 	config  monitor.JetStreamConfig
 	limits  monitor.JetStreamLimits
+	lock    *process.Lock
 
 	// mu is held while an account is given streams.
 	mu             sync.Mutex
@@ -43,10 +45,14 @@ func (s *Server) startStreams() error {
 		dir = filepath.Join(os.TempDir(), "nats", "jetstream")
 		s.log.Warnf("Temporary storage directory used, data could be lost on system reboot")
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	st.config.StoreDir = filepath.Join(dir, "jetstream")
+	if err := os.MkdirAll(st.config.StoreDir, 0o755); err != nil {
 		return err
 	}
-	st.config.StoreDir = filepath.Join(dir, "jetstream")
+	var err error
+	if st.lock, err = process.LockFile(filepath.Join(st.config.StoreDir, jetstream.LockName)); err != nil {
+		return err
+	}
 	if st.config.MaxMemory == options.Dynamic {
 		st.config.MaxMemory = machineMemory() / 4 * 3
 	}
@@ -70,8 +76,8 @@ func (s *Server) startStreams() error {
 			sender.Flush()
 		})
 	}
-	var err error
 	if st.service, err = jetstream.New(o); err != nil {
+		st.lock.Release()
 		return err
 	}
 	st.api = api.New(st.service)
@@ -169,6 +175,7 @@ func (s *Server) importsStreams(a *account.Account) bool {
 func (st *streams) close() {
 	st.api.Close()
 	st.service.Close()
+	st.lock.Release()
 }
 
 func (st *streams) enabled(name string) bool { return st.service.Account(name) != nil }

@@ -31,7 +31,7 @@ func start(args []string, stdout, stderr io.Writer) int {
 	}
 	if err := app.Run(args); err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", p.name, err)
-		return 1
+		return max(1, p.status)
 	}
 	return p.status
 }
@@ -56,6 +56,6 @@ func (p *program) app() *cli.App {
 		Writer:          p.stdout,
 		ErrWriter:       p.stderr,
 		ExitErrHandler:  func(*cli.Context, error) {}, // start decides
-		Commands:        []*cli.Command{p.serveCommand()},
+		Commands:        []*cli.Command{p.serveCommand(), p.checkCommand()},
 	}
 }

@@ -23,11 +23,14 @@ import (
 //	jetstream/<account>/streams/~aside.<id>            files that belonged to no stream when their name was needed
 const (
 	metaFile      = "stream.json"
+	metaCopy      = "stream.copy.json" // the same, for when that one is damaged
 	newPrefix     = "~new."
 	deletedPrefix = "~deleted."
 	asidePrefix   = "~aside."
-	metaMax       = 4 << 20 // bytes
-	metaFormat    = 1
+	// LockName is a file in the directory jetstream of a store. Whoever works on the store has it locked.
+	LockName   = "~lock"
+	metaMax    = 4 << 20 // bytes
+	metaFormat = 1
 )
 
 var errBadMeta = errors.New("stream.json is damaged")
@@ -79,7 +82,29 @@ func writeMeta(fsys vfs.FS, dir string, m *meta) error {
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFileSync(fsys, filepath.Join(dir, metaFile), b)
+	for _, name := range []string{metaCopy, metaFile} {
+		if err := vfs.WriteFileSync(fsys, filepath.Join(dir, name), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readMeta reads a stream's meta file, or its copy if that one is missing or damaged; why says so then.
+func readMeta(fsys vfs.FS, dir string) (m *meta, why, err error) {
+	for i, name := range []string{metaFile, metaCopy} {
+		var b []byte
+		if b, err = vfs.ReadFile(fsys, filepath.Join(dir, name), metaMax); err == nil {
+			m, err = decodeMeta(b)
+		}
+		if err == nil {
+			return m, why, nil
+		}
+		if i == 0 {
+			why = err
+		}
+	}
+	return nil, why, why // the first says more
 }
 
 func (s *Service) accountDir(account string) string {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"godwit/protocol/jsapi"
-	"godwit/stream/vfs"
 )
 
 // recover opens the streams found in the account's directory. One that cannot be opened is reported, and its files are
@@ -45,13 +44,15 @@ func (a *Account) recover() error {
 }
 
 func (a *Account) recoverStream(dir string) error {
-	b, err := vfs.ReadFile(a.service.opts.FS, filepath.Join(dir, metaFile), metaMax)
+	m, why, err := readMeta(a.service.opts.FS, dir)
 	if err != nil {
 		return fmt.Errorf("%s is not used: %w", dir, err)
 	}
-	m, err := decodeMeta(b)
-	if err != nil {
-		return fmt.Errorf("%s is not used: %w", dir, err)
+	if why != nil {
+		a.service.opts.Warnf("JetStream: %s is made again from its copy: %v", filepath.Join(dir, metaFile), why)
+		if err := writeMeta(a.service.opts.FS, dir, m); err != nil {
+			return fmt.Errorf("%s is not used: %w", dir, err)
+		}
 	}
 	if m.Account != a.name || fileName(m.Config.Name) != filepath.Base(dir) {
 		return fmt.Errorf("%s is not used: it holds stream %s of account %s", dir, m.Config.Name, m.Account)

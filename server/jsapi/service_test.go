@@ -115,14 +115,19 @@ func TestFilesOfUnknownOrigin(t *testing.T) {
 	c.pub("B", "", "x")
 	v.stop()
 	const dir = "/data/jetstream/$G/streams/"
-	f, err := fs.OpenFile(dir+"A/stream.json", 2)
-	if err != nil {
-		t.Fatal(err)
+	damage := func(name string) {
+		f, err := fs.OpenFile(dir+name, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteAt([]byte("#"), 10); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := f.WriteAt([]byte("#"), 10); err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
+	damage("A/stream.json")
+	damage("A/stream.copy.json")
+	damage("B/stream.json") // it has a copy
 	for _, d := range []string{"~new.x/0", "~deleted.y/0", "strange"} {
 		if err := fs.MkdirAll(dir + d); err != nil {
 			t.Fatal(err)

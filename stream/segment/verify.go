@@ -1,0 +1,225 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"godwit/stream/vfs"
+)
+
+// Fault is something that a file should not be.
+type Fault struct {
+	Path     string
+	Position int64 // in the file; 0 if it is about all of it
+	Reason   string
+	// First and Last are the sequences that may have been lost with it, if any were: First is 0 for none.
+	First, Last uint64
+	// Derived: the file is made of the others and can be made again.
+	Derived bool
+}
+
+func (f Fault) String() string {
+	s := f.Path
+	if f.Position > 0 {
+		s += fmt.Sprintf(" at %d", f.Position)
+	}
+	s += ": " + f.Reason
+	if f.First > 0 {
+		s += fmt.Sprintf(" (sequences %d to %d)", f.First, f.Last)
+	}
+	return s
+}
+
+// Verified is what Verify has looked at.
+type Verified struct {
+	Segments, Batches int
+	Bytes             int64
+	Faults            []Fault
+}
+
+// Verify reads all files of the log and checks every batch, the indexes against the batches, the checkpoints and the mark.
+// below is the file system as it was before the log was opened: with an Overlay what lies under it, else the log's own.
+// progress is told of bytes read. Nobody may append meanwhile.
+func (l *Log) Verify(below vfs.FS, progress func(bytes int64)) (*Verified, error) {
+	v := &Verified{}
+	segs := *l.segs.Load()
+	for i, s := range segs {
+		end := l.next.Load()
+		if i+1 < len(segs) {
+			end = segs[i+1].base
+		}
+		if err := v.segment(l, s, below, end, progress); err != nil {
+			return nil, err
+		}
+	}
+	if _, damage, err := readMark(below, l.opts.Dir, l.hash); err != nil {
+		return nil, err
+	} else if damage != nil {
+		v.Faults = append(v.Faults, Fault{Path: damage.Path, Reason: damage.Reason, Derived: true})
+	}
+	list, err := below.ReadDir(l.opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		file, ok := parseCheckpointName(e.Name)
+		if !ok {
+			continue
+		}
+		path := filepath.Join(l.opts.Dir, e.Name)
+		if _, reason, err := readCheckpoint(below, path, file.index, l.hash); err != nil {
+			return nil, err
+		} else if reason != "" {
+			v.Faults = append(v.Faults, Fault{Path: path, Reason: reason, Derived: true})
+		}
+	}
+	return v, nil
+}
+
+// segment checks one segment, whose messages lie below end, and its indexes.
+func (v *Verified) segment(l *Log, s *segment, below vfs.FS, end uint64, progress func(int64)) error {
+	v.Segments++
+	f, err := s.acquire()
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	if !s.headIntact(f, l.hash) {
+		v.Faults = append(v.Faults, Fault{Path: s.logPath(), Reason: "head of the segment is damaged; a checkpoint has what it said", Derived: true})
+	}
+	sc := newScanner(l.hash)
+	before := len(v.Faults)
+	index, seq, pos, limit := s.first, s.base, int64(segmentHeadBytes), s.size.Load()
+	for pos < limit {
+		at, reason, err := sc.run(f, pos, limit, func(h *batchHead, _ []byte, at int64) (string, error) {
+			if h.Index < index || h.Base < seq {
+				return "out of order", nil
+			}
+			v.Batches++
+			v.Bytes += int64(h.length)
+			progress(int64(h.length))
+			index, seq = h.Index+1, h.next()
+			return "", nil
+		})
+		if err != nil {
+			return err
+		}
+		if reason == "" {
+			break
+		}
+		fault := Fault{Path: s.logPath(), Position: at, Reason: reason, First: seq, Last: end - 1}
+		next, found, err := sc.find(f, at+1, limit, index)
+		if err != nil {
+			return err
+		}
+		if found {
+			var h batchHead
+			head := make([]byte, batchHeadBytes)
+			if _, err := f.ReadAt(head, next); err != nil {
+				return err
+			}
+			h.get(head)
+			fault.Last = h.Base - 1
+			progress(next - at)
+		}
+		if fault.Last < fault.First {
+			fault.First, fault.Last = 0, 0 // no messages were in there
+		}
+		v.Faults = append(v.Faults, fault)
+		if !found {
+			break
+		}
+		pos = next
+	}
+	if !s.sealed.Load() || len(v.Faults) > before { // with damage the index would have other entries
+		return nil
+	}
+	return v.indexes(l, s, f, below)
+}
+
+// indexes compares the index files of a sealed, intact segment with what they should hold.
+func (v *Verified) indexes(l *Log, s *segment, f vfs.File, below vfs.FS) error {
+	want, err := rebuildSparse(s, f, l.hash)
+	if err != nil {
+		return err
+	}
+	t := newSegment(below, l.opts.Dir, s.suffix, s.segmentHead)
+	t.size.Store(s.size.Load())
+	t.last.Store(s.last.Load())
+	t.maxTime.Store(s.maxTime.Load())
+	got, err := t.sparseOnDisk(l.hash)
+	fault := Fault{Path: s.path + extIndex, Derived: true}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		fault.Reason = "index is missing"
+	case err != nil:
+		fault.Reason = "index is damaged: " + err.Error()
+	case !reflect.DeepEqual(got.entries, want.entries) || !reflect.DeepEqual(got.times, want.times):
+		fault.Reason = "index does not fit the segment"
+	default:
+		return nil
+	}
+	v.Faults = append(v.Faults, fault)
+	return nil
+}
+
+// headIntact reports whether the file begins with the segment's head.
+func (s *segment) headIntact(f vfs.File, hash *hasher) bool {
+	b := make([]byte, segmentHeadBytes)
+	var h segmentHead
+	if _, err := f.ReadAt(b, 0); err != nil {
+		return false
+	}
+	ok, err := h.decode(b, hash)
+	return ok && err == nil && h.base == s.base && h.serial == s.serial && h.generation == s.generation
+}
+
+// Mend makes heads of segments and index files of sealed ones again where they are missing or do not verify. Nobody else
+// uses the log meanwhile.
+func (l *Log) Mend() error {
+	for _, s := range *l.segs.Load() {
+		f, err := s.acquire()
+		if err == nil {
+			err = s.mend(f, l.hash)
+			s.release()
+		}
+		if err != nil {
+			return fmt.Errorf("mend segment: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *segment) mend(f vfs.File, hash *hasher) error {
+	if !s.headIntact(f, hash) {
+		if _, err := f.WriteAt(s.encode(hash), 0); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	if !s.sealed.Load() || s.hasIndexFiles(hash) {
+		return nil
+	}
+	x, err := rebuildSparse(s, f, hash)
+	if err != nil {
+		return err
+	}
+	return s.writeIndexFiles(x, hash)
+}
+
+// SameFault lists the files that have to be put aside, to be made again together, because of a fault of one.
+func SameFault(path string) []string {
+	if stem, ok := strings.CutSuffix(path, extIndex); ok {
+		return []string{path, stem + extTime}
+	}
+	if strings.HasSuffix(path, extLog) {
+		return nil // it is mended in place
+	}
+	return []string{path}
+}
