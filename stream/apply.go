@@ -50,7 +50,7 @@ func (p *Partition) applyPubs(f *flight) {
 	if p.flying.msgs == 0 {
 		clear(p.totals)
 	}
-	p.finishMessages(f.head.Time)
+	p.finishMessages()
 	if p.sched.expire == never || p.nextTTL() < p.sched.expire {
 		p.armExpire()
 	}
@@ -93,6 +93,10 @@ func (s *state) applyRecords(body []byte, seq uint64, time int64, hashes []uint6
 func (s *state) applyRecord(r *segment.Record, seq uint64, time int64, hash uint64) {
 	if seq != s.last+1 {
 		s.hole(seq)
+	}
+	s.lastTime = time
+	if r.Attrs&attrCopied != 0 {
+		s.noteOrigin(r)
 	}
 	if r.Attrs&attrUnwanted != 0 {
 		s.hole(seq + 1)
@@ -159,9 +163,8 @@ func (s *state) trimSubject(i int, limit uint64, prev seqBytes) {
 	}
 }
 
-// finishMessages ends a batch of messages of the given time: the limits of the stream are enforced.
-func (s *state) finishMessages(time int64) {
-	s.lastTime = time
+// finishMessages ends a batch of messages: the limits of the stream are enforced.
+func (s *state) finishMessages() {
 	s.p.next = max(s.p.next, s.last+1)
 	s.enforce()
 	s.account()

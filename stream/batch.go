@@ -20,6 +20,7 @@ const (
 	attrSchedule              // it produces others at times
 	attrScheduler             // it was produced by one that does, or ends that
 	attrUnwanted              // nobody was interested: only its sequence and its id are used
+	attrCopied                // it comes from another stream
 )
 
 // PubBatch is what one sender publishes to a partition in one go. The sender builds it and gives it to Publish.
@@ -40,6 +41,7 @@ type PubBatch struct {
 	kept    []uint64 // hashes of the messages that are stored; scratch of propose
 	extra   []byte   // records that are stored instead of those sent
 
+	copied    bool               // from another stream: what only the server may say is allowed
 	internal  bool               // made by the partition itself: it counts for no sender
 	transform *subject.Transform // nil: subjects stay as they are
 	subject   []byte             // scratch
@@ -145,6 +147,9 @@ func (c *check) attrs(b []byte) (a byte) {
 	}
 	if c.seen&seenScheduler != 0 {
 		a |= attrScheduler
+	}
+	if c.seen&seenSource != 0 {
+		a |= attrCopied
 	}
 	return a
 }

@@ -47,7 +47,6 @@ func CheckConfig(cfg *jsapi.StreamConfig, limits Limits, pedantic bool) *jsapi.E
 		func() *jsapi.Error { return checkSubjects(cfg) },
 		func() *jsapi.Error { return checkAccount(cfg, limits) },
 		func() *jsapi.Error { return checkTransforms(cfg) },
-		func() *jsapi.Error { return checkSupported(cfg) },
 	} {
 		if err := check(); err != nil {
 			return err
@@ -262,20 +261,6 @@ func checkAccount(cfg *jsapi.StreamConfig, limits Limits) *jsapi.Error {
 	}
 	if bound > 0 && cfg.MaxBytes > bound {
 		return jsapi.Err(jsapi.ErrStreamMaxStreamBytesExceeded)
-	}
-	return nil
-}
-
-// checkSupported refuses what is valid but cannot be done, so that nothing asked for is silently left out.
-func checkSupported(cfg *jsapi.StreamConfig) *jsapi.Error {
-	no := func(what string) *jsapi.Error { return invalid("%s is not supported by this server", what) }
-	switch {
-	case cfg.Mirror != nil:
-		return no("mirror")
-	case len(cfg.Sources) > 0:
-		return no("sources")
-	case cfg.PersistMode != jsapi.DefaultPersist:
-		return no("persist_mode " + cfg.PersistMode.String())
 	}
 	return nil
 }

@@ -13,6 +13,9 @@ import (
 // defaultMaxConsumers bounds the consumers of a stream for which nobody has set a bound.
 const defaultMaxConsumers = 1000
 
+// directPending bounds what a mirror or source of a stream that keeps only what is needed may have open.
+const directPending = 10_000
+
 // ConsumerRequest asks for a consumer to be created or changed.
 type ConsumerRequest struct {
 	Name     string
@@ -92,6 +95,10 @@ func (p *Partition) addConsumer(r *ConsumerRequest, cfg *jsapi.ConsumerConfig, d
 		done(jsapi.Err(jsapi.ErrConsumerDoesNotExist))
 		return
 	}
+	if cfg.Direct && p.cfg.Retention != jsapi.LimitsRetention {
+		// What a mirror or a source has is done with: its answers to flow control requests acknowledge.
+		cfg.AckPolicy, cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending = jsapi.AckFlowControl, 0, -1, directPending
+	}
 	consumer.FillNew(cfg)
 	if err := p.checkQueue(r.Name, cfg); err != nil {
 		done(err)
@@ -104,7 +111,7 @@ func (p *Partition) addConsumer(r *ConsumerRequest, cfg *jsapi.ConsumerConfig, d
 			limit = r.MaxConsumers
 		}
 	}
-	if p.members.public+p.creating >= limit {
+	if !cfg.Direct && p.members.public+p.creating >= limit {
 		done(jsapi.Err(jsapi.ErrMaximumConsumersLimit))
 		return
 	}
@@ -328,8 +335,10 @@ func (p *Partition) ConsumerInfo(name string) (info *jsapi.ConsumerInfo, err *js
 // ConsumerNames returns the names of all consumers, sorted.
 func (p *Partition) ConsumerNames() (names []string) {
 	_ = p.do(func() { // closed: none
-		for name := range p.members.byName {
-			names = append(names, name)
+		for name, m := range p.members.byName {
+			if !m.c.Config().Direct {
+				names = append(names, name)
+			}
 		}
 	})
 	slices.Sort(names)
@@ -342,7 +351,9 @@ func (p *Partition) Consumers(offset, limit int) (list []*jsapi.ConsumerInfo, to
 	_ = p.do(func() { // closed: none
 		all := make([]*member, 0, len(p.members.byName))
 		for _, m := range p.members.byName {
-			all = append(all, m)
+			if !m.c.Config().Direct {
+				all = append(all, m)
+			}
 		}
 		slices.SortFunc(all, func(a, b *member) int { return strings.Compare(a.c.Name, b.c.Name) })
 		total = len(all)

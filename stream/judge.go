@@ -114,7 +114,7 @@ func (p *Partition) judgeHeaders(b *PubBatch, i int, c *check, rec *segment.Reco
 			return result{err: err}
 		}
 	}
-	if c.seen&seenSource != 0 {
+	if c.seen&seenSource != 0 && !b.copied {
 		return refuse(jsapi.ErrMessageSourceHdrNotAllowed)
 	}
 	if c.seen&seenMsgID != 0 {

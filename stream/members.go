@@ -59,14 +59,18 @@ func (l *members) add(m *member) {
 		l.byID, l.byName = map[uint64]*member{}, map[string]*member{}
 	}
 	l.byID[m.c.ID], l.byName[m.c.Name] = m, m
-	l.public++
+	if !m.c.Config().Direct { // the others belong to mirrors and sources
+		l.public++
+	}
 }
 
 func (l *members) remove(m *member) {
 	m.gone = true
 	delete(l.byID, m.c.ID)
 	delete(l.byName, m.c.Name)
-	l.public--
+	if !m.c.Config().Direct {
+		l.public--
+	}
 }
 
 // ready notes that m may have something to deliver.

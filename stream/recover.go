@@ -66,7 +66,7 @@ func (p *Partition) rerun() error {
 // rerunMessages applies a batch of messages, reading it again.
 func (p *Partition) rerunMessages(rd *reader, h *segment.Head) {
 	var r segment.Record
-	high, latest := h.Base+uint64(h.Count)-1, h.Time
+	high := h.Base + uint64(h.Count) - 1
 	for seq := h.Base; seq <= high; seq++ {
 		got, at, ok := rd.Next(high, &r)
 		if !ok {
@@ -77,7 +77,7 @@ func (p *Partition) rerunMessages(rd *reader, h *segment.Head) {
 			seq = h.Base - 1
 			continue
 		}
-		seq, latest = got, at
+		seq = got
 		p.lastID = p.lastID[:0]
 		if r.Attrs&attrMsgID != 0 {
 			id := messageID(r.Header)
@@ -89,7 +89,7 @@ func (p *Partition) rerunMessages(rd *reader, h *segment.Head) {
 	if p.last < high {
 		p.hole(high + 1)
 	}
-	p.finishMessages(latest)
+	p.finishMessages()
 }
 
 // rerunProgress applies a batch of progress records: each is the consumer's id and a text with its record.
@@ -143,7 +143,8 @@ func (p *Partition) activate() {
 
 // checkpointVersion is the first byte of a checkpoint's state. The next format gets the next number.
 // Version 2 added times to live and schedules behind the window of message ids.
-const checkpointVersion = 2
+// Version 3 added how far the stream has come with others that it takes messages from.
+const checkpointVersion = 3
 
 // appendState encodes the state as of p.applied; consumers is their part.
 func (p *Partition) appendState(dst, config, consumers []byte) []byte {
@@ -160,6 +161,7 @@ func (p *Partition) appendState(dst, config, consumers []byte) []byte {
 	dst = p.dedup.appendTo(dst, p.last, p.stamp)
 	dst = p.ttl.appendTo(dst, &p.state)
 	dst = p.timers.appendTo(dst, &p.state)
+	dst = p.origins.appendTo(dst)
 	return append(dst, consumers...)
 }
 
@@ -221,6 +223,9 @@ func (p *Partition) decodeState(index uint64, b []byte) error {
 		if err := p.timers.decode(&d); err != nil {
 			return err
 		}
+	}
+	if version >= 3 {
+		p.origins.decode(&d)
 	}
 	if err := p.restoreMembers(&d); err != nil {
 		return err

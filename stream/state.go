@@ -23,6 +23,7 @@ type state struct {
 	ttl         expiries
 	timers      timers
 	dedup       dedup
+	origins     origins
 	applied     uint64 // index of the last batch applied
 	grown       int64  // bytes stored that the quota was not told of
 

@@ -31,7 +31,22 @@ type StreamInfo struct {
 	State   StreamState  `json:"state"`
 	Domain  string       `json:"domain,omitempty"`
 	Cluster *ClusterInfo `json:"cluster,omitempty"`
-	Time    time.Time    `json:"ts"`
+	// Mirror and Sources are how far the stream is with what it copies.
+	Mirror  *StreamSourceInfo   `json:"mirror,omitempty"`
+	Sources []*StreamSourceInfo `json:"sources,omitempty"`
+	Time    time.Time           `json:"ts"`
+}
+
+// StreamSourceInfo describes a mirror's origin or one source of a stream.
+type StreamSourceInfo struct {
+	Name              string             `json:"name"`
+	External          *ExternalStream    `json:"external,omitempty"`
+	Lag               uint64             `json:"lag"`           // messages that are still to come
+	Seq               uint64             `json:"seq,omitempty"` // last sequence that was taken; of sources only
+	Active            time.Duration      `json:"active"`        // since something was heard of it; -1 for never
+	Error             *Error             `json:"error,omitempty"`
+	FilterSubject     string             `json:"filter_subject,omitempty"`
+	SubjectTransforms []SubjectTransform `json:"subject_transforms,omitempty"`
 }
 
 // ClusterInfo says which servers hold an asset. A standalone server only names itself.

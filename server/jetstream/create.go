@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nuid"
 
@@ -26,6 +27,7 @@ func (a *Account) Create(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi
 	}
 	a.admin.Lock()
 	defer a.admin.Unlock()
+	a.mirrorDirect(&cfg)
 	if old := a.Stream(cfg.Name); old != nil {
 		if err := a.checkNewAlone(&cfg, pedantic); err != nil {
 			return nil, err
@@ -62,7 +64,7 @@ func (a *Account) checkNew(cfg *jsapi.StreamConfig, pedantic bool) *jsapi.Error 
 	if a.overlaps(cfg) {
 		return jsapi.Err(jsapi.ErrStreamSubjectOverlap)
 	}
-	return nil
+	return a.detectCycle(cfg)
 }
 
 // checkNewAlone makes the checks that depend on no other stream.
@@ -161,6 +163,9 @@ func (a *Account) streamOptions(m *meta) stream.Options {
 		SegmentBytes: o.SegmentBytes, TailBytes: o.TailBytes, Config: m.Config, Created: m.Created, Domain: o.Domain,
 		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches}
 	so.Batches.Budget = &a.service.batches
+	if m.Config.PersistMode == jsapi.AsyncPersist && so.Sync == segment.SyncAlways {
+		so.Sync, so.SyncEvery = segment.SyncInterval, asyncPersistEvery
+	}
 	if m.Config.Storage == jsapi.MemoryStorage {
 		so.Dir, so.FS, so.Sync = "/", vfs.NewVolatile(), segment.SyncOS
 		so.SegmentBytes = memorySegmentBytes
@@ -193,8 +198,12 @@ func (a *Account) open(m *meta, dir string, fsys vfs.FS) (*Stream, error) {
 	s.config.Store(&cfg)
 	a.put(s)
 	s.route()
+	s.copyOrigins()
 	return s, nil
 }
+
+// asyncPersistEvery is how long what was acknowledged may be on its way to the disk of a stream that asks for that.
+const asyncPersistEvery = time.Second
 
 // memorySegmentBytes is small, so that removed messages give back their memory soon.
 const memorySegmentBytes = 16 << 20
@@ -221,6 +230,9 @@ func (a *Account) Update(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi
 	if a.overlaps(&cfg) {
 		return nil, jsapi.Err(jsapi.ErrStreamSubjectOverlap)
 	}
+	if err := a.detectCycle(&cfg); err != nil {
+		return nil, err
+	}
 	if err := a.checkReservation(&cfg, max(0, old.MaxBytes)); err != nil {
 		return nil, err
 	}
@@ -239,9 +251,10 @@ func (a *Account) Update(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi
 		return nil, err
 	}
 	s.config.Store(&cfg)
-	if !slices.Equal(old.Subjects, cfg.Subjects) || old.AllowDirect != cfg.AllowDirect {
+	if !slices.Equal(old.Subjects, cfg.Subjects) || old.AllowDirect != cfg.AllowDirect || old.MirrorDirect != cfg.MirrorDirect || cfg.Mirror == nil {
 		s.route()
 	}
+	s.copyOrigins()
 	s.noteConfig(&cfg)
 	a.announce("UPDATED", "modify", s.name)
 	return s, nil
@@ -267,6 +280,7 @@ func (a *Account) Delete(name string) *jsapi.Error {
 		return jsapi.Err(jsapi.ErrStreamNotFound)
 	}
 	a.drop(s)
+	s.endOrigins()
 	s.unroute()
 	_, bytes, _ := s.part.Stats()
 	if err := s.part.Abandon(); err != nil {

@@ -24,6 +24,7 @@ type Stream struct {
 	subs      []*router.Sub
 	consumers map[*consumer.Consumer][]*router.Sub
 	byName    map[string]*consumer.Consumer
+	origins   []*origin
 	closed    bool
 }
 
@@ -55,9 +56,7 @@ func (s *Stream) route() {
 	}
 	s.subs = append(s.subs, s.account.index.SubscribeReceiver(s.longAckSubject(), "", &longAcks{s}))
 	if cfg.AllowDirect {
-		base := jsapi.Prefix + "DIRECT.GET." + s.name
-		r := &directGets{s.part, len(base)}
-		s.subs = append(s.subs, s.account.index.SubscribeReceiver(base, "", r), s.account.index.SubscribeReceiver(base+".>", "", r))
+		s.subs = append(s.subs, s.routeDirect(s.name)...)
 	}
 	for _, sub := range old {
 		s.account.index.Unsubscribe(sub)
@@ -125,6 +124,7 @@ func (s *Stream) consumer(name string) *consumer.Consumer {
 
 // close ends the stream with the server.
 func (s *Stream) close() {
+	s.endOrigins()
 	s.unroute()
 	if err := s.part.Close(); err != nil {
 		s.account.service.problem(Problem{Account: s.account.name, Stream: s.name, Text: "close: " + err.Error()})
@@ -137,6 +137,7 @@ func (s *Stream) Info(r stream.InfoRequest) (info *jsapi.StreamInfo, total int, 
 	if err != nil {
 		return nil, 0, err
 	}
+	mirror, sources := s.originInfo()
 	return &jsapi.StreamInfo{Config: cfg, Created: s.meta.Created, State: st, Domain: s.account.service.opts.Domain,
-		Time: time.Now().UTC()}, total, nil
+		Mirror: mirror, Sources: sources, Time: time.Now().UTC()}, total, nil
 }

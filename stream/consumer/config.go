@@ -47,7 +47,7 @@ func Check(cfg *jsapi.ConsumerConfig, stream *jsapi.StreamConfig, limits Limits,
 		return err
 	}
 	for _, check := range []func(*jsapi.ConsumerConfig) *jsapi.Error{
-		checkFilters, checkStart, checkSampling, checkFlow, checkPriority, checkSupported,
+		checkFilters, checkStart, checkSampling, checkFlow, checkPriority,
 	} {
 		if err := check(cfg); err != nil {
 			return err
@@ -384,12 +384,4 @@ func checkPriority(cfg *jsapi.ConsumerConfig) *jsapi.Error {
 // ValidGroup says whether g may name a priority group.
 func ValidGroup(g string) bool {
 	return len(g) <= priorityGroupMax && strings.Trim(g, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_=-") == ""
-}
-
-// checkSupported refuses what is valid but cannot be done, so that nothing asked for is silently left out.
-func checkSupported(cfg *jsapi.ConsumerConfig) *jsapi.Error {
-	if cfg.Direct || cfg.Sourcing {
-		return jsapi.InvalidConfig("consumer for mirrors and sources is not supported by this server")
-	}
-	return nil
 }

@@ -66,7 +66,6 @@ func TestConfigTexts(t *testing.T) {
 		{`{"durable_name":"a b"}`, jsapi.ErrStreamInvalidConfig, `consumer durable name can not contain '.', '*', '>', '\', '/'`},
 		{`{"name":"a.b"}`, jsapi.ErrStreamInvalidConfig, `consumer name can not contain '.', '*', '>', '\', '/'`},
 		{`{"name":"a","durable_name":"b"}`, jsapi.ErrConsumerCreateDurableAndNameMismatch, ""},
-		{`{"direct":true,"deliver_subject":"d"}`, jsapi.ErrStreamInvalidConfig, "consumer for mirrors and sources is not supported by this server"},
 		{`{"ack_policy":"flow_control"}`, jsapi.ErrConsumerAckFCRequiresPush, ""},
 		{`{"ack_policy":"flow_control","deliver_subject":"d","max_ack_pending":-1}`, jsapi.ErrConsumerAckFCRequiresMaxAckPending, ""},
 		{`{"ack_policy":"flow_control","deliver_subject":"d","backoff":[1000]}`, jsapi.ErrConsumerAckFCRequiresNoAckWait, ""},

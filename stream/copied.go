@@ -1,0 +1,211 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"godwit/protocol/jsapi"
+	"godwit/stream/segment"
+)
+
+// HeaderSource is set on every message that comes from another stream; clients may not set it.
+const HeaderSource = "Nats-Stream-Source"
+
+// Copied is a message of another stream. The slices are lent until the call returns.
+type Copied struct {
+	Subject, Header, Value []byte
+	Seq                    uint64 // there
+	Time                   int64  // ns since 1970
+}
+
+// copyGap is how many missing sequences of a mirror are written as holes, so that batches stay large.
+const copyGap = 64
+
+// LastSeq is the last sequence that was used.
+func (p *Partition) LastSeq() (seq uint64) {
+	_ = p.do(func() { seq = p.next - 1 }) // closed: it does not matter
+	return seq
+}
+
+// Mirror stores messages under their own sequences and times, those that are missing between them as holes. It returns
+// when they are as safe as the policy promises. Sequences that were used already are left out.
+func (p *Partition) Mirror(list []Copied) *jsapi.Error {
+	return p.copyIn(func() *jsapi.Error {
+		if err := p.copyRoom(list); err != nil {
+			return err
+		}
+		var b *PubBatch
+		flush := func() {
+			if b != nil {
+				p.proposeInternal(b)
+				b = nil
+			}
+		}
+		at := p.next
+		for i := range list {
+			m := &list[i]
+			if m.Seq < at {
+				continue
+			}
+			if b != nil && m.Seq-at > copyGap || b == nil {
+				flush()
+				p.next, at = m.Seq, m.Seq
+				b = p.NewBatch()
+			}
+			for ; at < m.Seq; at++ {
+				b.addInternal(&segment.Record{Attrs: attrUnwanted, TimeDelta: m.Time - p.stamp})
+			}
+			b.addInternal(&segment.Record{Attrs: copiedAttrs(m.Header), TimeDelta: m.Time - p.stamp, Subject: m.Subject, Header: m.Header, Value: m.Value})
+			at++
+			if len(b.ends) >= batchCountMax || len(b.records) >= batchBytesMax {
+				flush()
+			}
+		}
+		flush()
+		return nil
+	})
+}
+
+// copiedAttrs are the attributes of a message that was stored elsewhere. What it replaced there is gone there.
+func copiedAttrs(header []byte) byte {
+	if len(header) == 0 {
+		return 0
+	}
+	c := check{}
+	scanHeader(header, 0, uint32(len(header)), &c)
+	return c.attrs(header) &^ (attrRollupSub | attrRollupAll)
+}
+
+// copyRoom says whether the account and the server have room for messages.
+func (p *Partition) copyRoom(list []Copied) *jsapi.Error {
+	if p.failed || p.drained != nil {
+		return storeFailed("store is closed")
+	}
+	size := uint64(0)
+	for i := range list {
+		size += p.stored(len(list[i].Subject), len(list[i].Header), len(list[i].Value))
+	}
+	return p.judgeQuota(size)
+}
+
+// Source stores messages of another stream as new ones. Their headers name where they come from: see HeaderSource. It
+// returns when they are as safe as the policy promises; the error is that of the first one that was refused. A duplicate is
+// not refused.
+func (p *Partition) Source(list []Copied) *jsapi.Error {
+	return p.copyIn(func() *jsapi.Error {
+		if p.failed || p.drained != nil {
+			return storeFailed("store is closed")
+		}
+		var first *jsapi.Error
+		for len(list) > 0 {
+			b := p.NewBatch()
+			b.internal, b.copied = true, true
+			for len(list) > 0 && !b.Full() {
+				m := &list[0]
+				b.Add(m.Subject, nil, m.Header, m.Value)
+				list = list[1:]
+			}
+			p.propose([]*PubBatch{b})
+			for i := range b.results {
+				if err := b.results[i].err; err != nil && first == nil {
+					first = err
+				}
+			}
+		}
+		return first
+	})
+}
+
+// copyIn runs f in the turn and waits until what it has proposed is safe.
+func (p *Partition) copyIn(f func() *jsapi.Error) *jsapi.Error {
+	result := make(chan *jsapi.Error, 1)
+	if !p.box.call(func() {
+		refused := f()
+		p.flights.push(p.index).dones = []func(*jsapi.Error){func(err *jsapi.Error) {
+			if err == nil {
+				err = refused
+			}
+			result <- err
+		}}
+	}, true) {
+		return storeFailed("store is closed")
+	}
+	return <-result
+}
+
+// origins are how far the stream has come with each of the streams that it takes messages from, by what their headers say:
+// stream, filters and transforms.
+type origins map[string]OriginPosition
+
+// OriginPosition is the last message that was taken from a source: its sequence there, and what tells that stream from
+// another one that had its name, empty if it is not known.
+type OriginPosition struct {
+	Seq      uint64
+	Identity string
+}
+
+// OriginKey is what tells one source of a stream from others, as the header of its messages says it.
+func OriginKey(stream, filter, transform string) string {
+	return stream + " " + filter + " " + transform
+}
+
+// Sourced is the last message that was taken from a source, by its OriginKey; zero if none was.
+func (p *Partition) Sourced(key string) (at OriginPosition) {
+	_ = p.do(func() { at = p.origins[key] }) // closed: it does not matter
+	return at
+}
+
+// noteOrigin takes note of a message that comes from another stream.
+func (s *state) noteOrigin(r *segment.Record) {
+	fields := strings.Fields(string(headerValue(r.Header, HeaderSource)))
+	if len(fields) < 4 {
+		return
+	}
+	seq, err := strconv.ParseUint(fields[1], 10, 64)
+	if err != nil {
+		return
+	}
+	if s.origins == nil {
+		s.origins = origins{}
+	}
+	at := OriginPosition{Seq: seq}
+	if len(fields) > 5 {
+		at.Identity = fields[5]
+	}
+	key := OriginKey(fields[0], fields[2], fields[3])
+	if before := s.origins[key]; before.Identity != at.Identity || before.Seq < at.Seq {
+		s.origins[key] = at
+	}
+}
+
+// appendTo encodes the positions for a checkpoint.
+func (o origins) appendTo(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(o)))
+	for key, at := range o {
+		dst = appendText(appendText(dst, []byte(key)), []byte(at.Identity))
+		dst = binary.AppendUvarint(dst, at.Seq)
+	}
+	return dst
+}
+
+func (o *origins) decode(d *decoder) {
+	*o = origins{}
+	for n := d.uvarint(); n > 0 && !d.bad; n-- {
+		key, identity := string(d.text()), string(d.text())
+		(*o)[key] = OriginPosition{d.uvarint(), identity}
+	}
+}
+
+// StripExpectations appends a header block without what concerned only the stream that it was published to.
+func StripExpectations(dst, block []byte) []byte {
+	dst = append(append(dst, headerVersion...), "\r\n"...)
+	headerLines(block, func(name, _, line []byte) bool {
+		if !bytes.HasPrefix(name, []byte("Nats-Expected-")) && !bytes.HasPrefix(name, []byte("Nats-Batch-")) && string(name) != HeaderSource {
+			dst = appendLine(dst, line)
+		}
+		return true
+	})
+	return append(dst, "\r\n"...)
+}
