@@ -127,6 +127,7 @@ type quiet struct{}
 
 func (quiet) Deliver([]byte, *consumer.Message) int                          { return 0 }
 func (quiet) Interest([]byte, string) bool                                   { return false }
+func (quiet) Rest()                                                          {}
 func (quiet) Flush()                                                         {}
 func (quiet) Exceeded(*consumer.Consumer, uint64, int)                       {}
 func (quiet) Naked(*consumer.Consumer, uint64, uint64, int)                  {}

@@ -58,6 +58,7 @@ func (o *testOutput) Interest(subject []byte, group string) bool {
 }
 
 func (o *testOutput) Flush() {}
+func (o *testOutput) Rest()  {}
 
 // testHooks fails the test on damage and notes the rest.
 type testHooks struct {

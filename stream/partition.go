@@ -46,6 +46,8 @@ type Output interface {
 	consumer.Output
 	// Flush hands over what was gathered.
 	Flush()
+	// Rest gives back memory because there has been nothing to send for a while.
+	Rest()
 }
 
 // Hooks are told what the surroundings of a partition have to know. Calls come from the turn and must not wait.
@@ -82,7 +84,8 @@ type Options struct {
 	Cache     *segment.Cache     // likewise
 
 	SegmentBytes int64              // default: the log's
-	TailBytes    int64              // default: the log's
+	Tails        *segment.Tails     // memory for recent messages; default: the log's own
+	TailBytes    int64              // most of it for this partition; default: the log's
 	Config       jsapi.StreamConfig // as created; a newer one in the log wins
 	Created      time.Time
 	Domain       string
@@ -189,8 +192,8 @@ func Open(o Options) (*Partition, error) {
 	p.open.init(o.Batches)
 	log, report, err := segment.Open(segment.Options{
 		Dir: o.Dir, FS: o.FS, Key: o.Key, SegmentBytes: o.SegmentBytes, MaxBatchBytes: maxBatchBytes,
-		Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: o.Scheduler, Cache: o.Cache, TailBytes: o.TailBytes,
-		Restore: p.restore, Replay: p.replay, OnDurable: p.durable, OnFailure: p.fail,
+		Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: o.Scheduler, Cache: o.Cache, Tails: o.Tails, TailBytes: o.TailBytes,
+		Restore: p.restore, Replay: p.replay, OnDurable: p.durable, OnFailure: p.fail, OnIdle: p.rest,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open stream %s: %w", p.name, err)
@@ -248,6 +251,14 @@ func (p *Partition) durable(uint64) {
 	if !p.inFlush.Load() {
 		p.box.wake()
 	}
+}
+
+// rest is called by the log when it has got no batch for a while.
+func (p *Partition) rest() {
+	p.box.call(func() {
+		p.out.Rest()
+		p.head, p.body, p.rec, p.wanted, p.parts = nil, nil, nil, nil, nil
+	}, false)
 }
 
 // fail is called by the log when a write or sync failed.

@@ -45,7 +45,7 @@ type restoring struct {
 // error what was written is of no use. Errors: those of archive, ErrArchive, what writing gave.
 func Restore(o Options, r *archive.Reader) (err error) {
 	log, _, err := segment.Open(segment.Options{Dir: o.Dir, FS: o.FS, Key: o.Key, SegmentBytes: o.SegmentBytes, MaxBatchBytes: maxBatchBytes,
-		Sync: segment.SyncOS, Scheduler: o.Scheduler, Cache: o.Cache, TailBytes: o.TailBytes})
+		Sync: segment.SyncOS, Scheduler: o.Scheduler, Cache: o.Cache, Tails: o.Tails, TailBytes: o.TailBytes})
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,8 @@ func jetStreamBlock() *conf.Block[build] {
 		conf.Field[build]{Key: "max_file_store", Aliases: []string{"max_file"}, Type: "size", Unit: "bytes", Reload: conf.Partly, Doc: "All file streams together; default is 75 % of the free disk space. A reload may raise it.", Set: sizeSetter("max_file_store", func(b *build) *int64 { return &b.JetStream.MaxStore })},
 		text("domain", "Name that tells the streams of several systems apart, without `.`, `*` and `>`.", func(j *options.JetStream) *string { return &j.Domain }),
 		conf.Field[build]{Key: "sync_interval", Aliases: []string{"sync"}, Type: "duration or `always`", Default: "always", Doc: "When stored messages are synced to disk: before they are acknowledged, or at least this often.", Set: setSyncInterval},
+		conf.Field[build]{Key: "tail_memory", Type: "size", Unit: "bytes", Default: "128MB", Doc: "Memory for messages stored lately, from which consumers are served without reading; all streams share it. Not in nats-server.", Set: memorySetter(func(b *build) *int64 { return &b.JetStream.TailMemory })},
+		conf.Field[build]{Key: "cache_memory", Type: "size", Unit: "bytes", Default: "64MB", Doc: "Memory for messages read one by one, as by direct gets and key-value gets; all streams share it. Not in nats-server.", Set: memorySetter(func(b *build) *int64 { return &b.JetStream.CacheMemory })},
 		conf.Field[build]{Key: "strict", Type: "boolean", Default: "true", Doc: "Refuse API requests with unknown fields.", Set: func(d *conf.Decoder, _ string, v *conf.Value, b *build) {
 			if v.Kind != conf.Bool {
 				d.Errorf(v, "Expected 'true' or 'false' for bool value, got '%v'", v)
@@ -111,6 +113,19 @@ func sizeSetter[T any](name string, at func(*T) *int64) conf.Setter[T] {
 			return
 		}
 		*at(into) = n
+	}
+}
+
+// memorySetter sets a number of bytes that is not negative.
+func memorySetter[T any](at func(*T) *int64) conf.Setter[T] {
+	return func(d *conf.Decoder, key string, v *conf.Value, into *T) {
+		if n, err := storageSize(v); err != nil {
+			d.Errorf(v, "%s %v", key, err)
+		} else if n < 0 {
+			d.Errorf(v, "Expected a size of 0 or more for %q, got %v", key, n)
+		} else {
+			*at(into) = n
+		}
 	}
 }
 

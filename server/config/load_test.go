@@ -69,6 +69,7 @@ func TestResolvedValues(t *testing.T) {
 		{"jetstream: disabled", func(o *options.Options) any { return o.JetStream.Enabled }, false},
 		{"jetstream {enabled: false, store_dir: d}", func(o *options.Options) any { return show(o.JetStream.Enabled, o.JetStream.StoreDir) }, "false d"},
 		{"store_dir: d", func(o *options.Options) any { return show(o.JetStream.Enabled, o.JetStream.StoreDir) }, "false d"},
+		{"jetstream {tail_memory: 8388608, cache_memory: '1G'}", func(o *options.Options) any { return show(o.JetStream.TailMemory, o.JetStream.CacheMemory) }, "8388608 1073741824"},
 		{"jetstream {sync_interval: '2m'}", func(o *options.Options) any { return show(o.JetStream.SyncAlways, o.JetStream.SyncInterval) }, "false 2m0s"},
 		{"jetstream {sync: Always}", func(o *options.Options) any { return o.JetStream.SyncAlways }, true},
 		{"jetstream {max_mem: '2G', max_file: 5kb}", func(o *options.Options) any { return show(o.JetStream.MaxMemory, o.JetStream.MaxStore) }, "2147483648 5120"},

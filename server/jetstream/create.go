@@ -159,8 +159,8 @@ func (a *Account) setAside(dir string) error {
 // system is a new one.
 func (a *Account) streamOptions(m *meta) stream.Options {
 	o := a.service.opts
-	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache,
-		SegmentBytes: o.SegmentBytes, TailBytes: o.TailBytes, Config: m.Config, Created: m.Created, Domain: o.Domain,
+	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Tails: a.service.tails,
+		SegmentBytes: o.SegmentBytes, Config: m.Config, Created: m.Created, Domain: o.Domain,
 		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches}
 	so.Batches.Budget = &a.service.batches
 	if m.Config.PersistMode == jsapi.AsyncPersist && so.Sync == segment.SyncAlways {

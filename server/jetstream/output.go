@@ -30,3 +30,6 @@ func (o *output) Interest(subject []byte, group string) bool {
 
 // Flush implements stream.Output.
 func (o *output) Flush() { o.sender.Flush() }
+
+// Rest implements stream.Output.
+func (o *output) Rest() { o.sender.Sleep() }

@@ -43,7 +43,7 @@ type Options struct {
 	MaxRequestBatch int                // bound of pull requests; 0 no limit
 	MaxDuplicates   time.Duration      // bound of duplicate windows; 0 no limit
 	SegmentBytes    int64              // of file streams; default that of the log
-	TailBytes       int64              // memory for recent messages per stream; default that of the log
+	TailBytes       int64              // memory for recent messages, of all streams; default 128 MiB
 	CacheBytes      int64              // memory for messages that are read one by one, of all streams; default 64 MiB
 	Batches         stream.BatchLimits // of every stream; the budget is the service's own
 	Logf, Warnf     func(format string, args ...any)
@@ -51,13 +51,17 @@ type Options struct {
 	SystemAdvisory  func(subject string, body []byte) // publishes on the system account; may be nil
 }
 
-const defaultCacheBytes = 64 << 20
+const (
+	defaultTailBytes  = 128 << 20
+	defaultCacheBytes = 64 << 20
+)
 
 // Service holds the streams of all accounts.
 type Service struct {
 	opts  Options
 	sched *segment.Scheduler
 	cache *segment.Cache
+	tails *segment.Tails
 
 	memory, store usage // of all accounts
 	batches       stream.BatchBudget
@@ -86,13 +90,17 @@ func New(o Options) (*Service, error) {
 			*f = func(string, ...any) {}
 		}
 	}
+	if o.TailBytes == 0 {
+		o.TailBytes = defaultTailBytes
+	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = defaultCacheBytes
 	}
 	if o.Version == "" {
 		return nil, errors.New("jetstream options: Version is required")
 	}
-	return &Service{opts: o, sched: segment.NewScheduler(0), cache: segment.NewCache(o.CacheBytes), accounts: map[string]*Account{}}, nil
+	return &Service{opts: o, sched: segment.NewScheduler(0), cache: segment.NewCache(o.CacheBytes),
+		tails: segment.NewTails(o.TailBytes), accounts: map[string]*Account{}}, nil
 }
 
 // EnableAccount gives an account streams, those found on disk first. index is where its messages are routed.
@@ -174,6 +182,7 @@ func (s *Service) Close() {
 	}
 	wg.Wait()
 	s.sched.Close()
+	s.tails.Close()
 }
 
 // problem notes something for Health.
@@ -204,10 +213,12 @@ type Totals struct {
 	ReservedMemory               uint64 // max_bytes of all memory streams
 	ReservedStore                uint64
 	APITotal, APIErrors          uint64
+	Tail, Cache                  int64 // bytes of memory for recent messages, and for those read one by one
 }
 
 // Info returns the numbers.
 func (s *Service) Info() (t Totals) {
+	t.Tail, t.Cache = s.tails.Bytes(), s.cache.Bytes()
 	for _, a := range s.Accounts() {
 		st := a.Stats()
 		t.Accounts++

@@ -41,8 +41,12 @@ type JetStreamTotals struct {
 	ConsumersLeader int // only if leader counts are asked for
 	Messages        uint64
 	Bytes           uint64
+	Tail, Cache     JetStreamBuffer // memory for recent messages, and for those read one by one
 	Meta            *MetaClusterInfo
 }
+
+// JetStreamBuffer is memory that all streams share, in bytes.
+type JetStreamBuffer struct{ Used, Max int64 }
 
 // JSInfo is the answer of /jsz.
 type JSInfo struct {

@@ -58,7 +58,8 @@ func checkExposition(t *testing.T, text string) map[string]string {
 
 func TestMetrics(t *testing.T) {
 	f := population()
-	f.js = &JetStreamTotals{Stats: JetStreamStats{Store: 78, ReservedMemory: math.MaxUint64, API: JetStreamAPIStats{Total: 14}}, Streams: 4, Meta: &MetaClusterInfo{Size: 3}}
+	f.js = &JetStreamTotals{Stats: JetStreamStats{Store: 78, ReservedMemory: math.MaxUint64, API: JetStreamAPIStats{Total: 14}}, Streams: 4,
+		Tail: JetStreamBuffer{21, 22}, Cache: JetStreamBuffer{23, 24}, Meta: &MetaClusterInfo{Size: 3}}
 	f.queues = []QueueInfo{{"SendQ", 4, 0}}
 	m := New(Options{Source: f, Logger: &lines{}, Collectors: []Collector{CollectorFunc(func(w *MetricsWriter) {
 		w.Gauge("extra", "With a \\ and a\nline end.", 1.5)

@@ -15,6 +15,9 @@ type JetStream struct {
 	SyncAlways   bool          // messages are acknowledged after they are synced to disk
 	SyncInterval time.Duration // longest time without a sync when SyncAlways is off
 
+	TailMemory  int64 // bytes of memory for messages stored lately, of all streams; 0 is the default
+	CacheMemory int64 // bytes of memory for messages read one by one, of all streams; 0 is the default
+
 	Strict bool // unknown fields in API requests are refused
 
 	EncryptionKey     string // empty: no encryption

@@ -180,6 +180,16 @@ func (s *Sender) Close() {
 	s.lanes, s.ways, s.strangers = nil, nil, nil
 }
 
+// Sleep gives back the memory of a sender that has not been used for long, what it has cached too. It can still be used.
+func (s *Sender) Sleep() {
+	s.Rest()
+	s.Forget()
+	if s.routes != nil {
+		cachePool.Put(s.routes)
+		s.routes = nil
+	}
+}
+
 // Rest gives back the memory that an idle sender does not need.
 func (s *Sender) Rest() {
 	if s.spare != nil {

@@ -39,6 +39,8 @@ func (l *Log) append(h Head, flags uint8, packed []byte, body [][]byte) error {
 			return err
 		}
 	}
+	l.appending.Lock()
+	defer l.appending.Unlock()
 	b := l.reserve(length, &h)
 	start := int(b.len.Load())
 	data := b.bytes[start : start+length]
@@ -105,7 +107,7 @@ func (l *Log) checkHead(h *Head, n int) error {
 	return nil
 }
 
-// reserve returns the block that the next n bytes go into, with a new segment and block as needed.
+// reserve returns the block that the next n bytes go into, with a new segment and block as needed. appending is held.
 func (l *Log) reserve(n int, h *Head) *block {
 	s := l.active
 	if s == nil || !s.fits(h, n, l.opts.SegmentBytes) {

@@ -311,6 +311,7 @@ func TestFlushWaitsAtTheBound(t *testing.T) {
 	}))
 	o.SegmentBytes = 1 << 20
 	w, _ := openWriter(t, o)
+	w.log.maxUnwritten = 128 << 10
 	done := make(chan struct{})
 	var appended atomic.Int64
 	go func() {

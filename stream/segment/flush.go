@@ -38,12 +38,13 @@ func (l *Log) gather() {
 // when it is done. If the caller is alone, which means that it has nothing else to do, and the log has no sync under way
 // and its syncs have been fast, Flush writes and syncs itself and spares two goroutine switches.
 //
-// Flush waits while too much has not reached the disk (twice Options.TailBytes or the largest batch, whichever is more).
+// Flush waits while too much has not reached the disk (32 MiB, or one batch that is larger).
 func (l *Log) Flush(alone bool) (durable bool, err error) {
 	if err := l.usable(); err != nil {
 		return false, err
 	}
 	l.gather()
+	defer func() { clear(l.due) }() // it must not hold blocks
 	if l.opts.Sync != SyncAlways {
 		return l.flushLazily()
 	}
@@ -87,11 +88,9 @@ func (l *Log) flushLazily() (bool, error) {
 	if len(l.due) == 0 {
 		return true, nil
 	}
-	for _, r := range l.due {
-		if err := l.write(r); err != nil {
-			l.fail(err)
-			return false, l.usable()
-		}
+	if err := l.writeDue(); err != nil {
+		l.fail(err)
+		return false, l.usable()
 	}
 	rolled := false
 	l.mu.Lock()
@@ -114,6 +113,18 @@ func (l *Log) flushLazily() (bool, error) {
 	}
 	l.mu.Unlock()
 	return true, nil
+}
+
+// writeDue writes what gather found. It holds appending, so that nobody closes the file meanwhile.
+func (l *Log) writeDue() error {
+	l.appending.Lock()
+	defer l.appending.Unlock()
+	for _, r := range l.due {
+		if err := l.write(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // timeToSync is the timer of SyncInterval.

@@ -12,7 +12,7 @@ import (
 //
 // One owner at a time calls Append and Flush; it also calls Close. Everything else is safe for concurrent use.
 //
-// Locks rank in this order: files, rebuilding, segList, mu, segment.mu, zeroing.mu; none but the first two is held
+// Locks rank in this order: appending, Tails.mu; and files, rebuilding, segList, mu, segment.mu, zeroing.mu; none but the first two is held
 // across writes or syncs.
 type Log struct {
 	opts         Options
@@ -20,6 +20,7 @@ type Log struct {
 	sched        *Scheduler
 	id           uint64 // in the cache
 	ownSched     bool
+	ownTails     bool
 	maxUnwritten int64 // bound of bytes that wait to be written
 
 	// The owner's.
@@ -33,6 +34,9 @@ type Log struct {
 	plain       []byte // scratch of AppendPacked
 	packed      []byte // the same
 	maxBlock    int
+	// appending is held by the owner while it appends, and by who takes blocks from the tail: so that no block goes that
+	// is being filled. It guards changes of tail, and blockBytes.
+	appending sync.Mutex
 
 	// What readers see.
 	segs    atomic.Pointer[[]*segment] // by serial; the list is immutable
@@ -84,11 +88,11 @@ func Open(o Options) (*Log, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &Log{opts: opts, hash: newHasher(opts.Key), sched: opts.Scheduler, id: opts.Cache.logs.Add(1)}
+	l := &Log{opts: opts, ownTails: o.Tails == nil, hash: newHasher(opts.Key), sched: opts.Scheduler, id: opts.Cache.logs.Add(1)}
 	l.mu.changed = sync.NewCond(&l.mu)
 	l.runPass = l.pass
-	l.maxUnwritten = max(2*opts.TailBytes, 2*int64(opts.MaxBatchBytes))
-	l.maxBlock = int(min(maxBlockBytes, max(minBlockBytes, opts.TailBytes/4)))
+	l.maxUnwritten = maxUnwritten
+	l.maxBlock = int(min(maxBlockBytes, max(firstBlockBytes, min(opts.TailBytes, opts.Tails.max)/4)))
 	l.blockBytes = min(firstBlockBytes, l.maxBlock)
 	l.tail.Store(&tail{})
 	l.segs.Store(&[]*segment{})
@@ -191,10 +195,23 @@ func (l *Log) Close() error {
 	for _, s := range *l.segs.Load() {
 		s.finish()
 	}
+	l.leaveTails()
 	if l.ownSched {
 		l.sched.Close()
 	}
+	if l.ownTails {
+		l.opts.Tails.Close()
+	}
 	return err
+}
+
+// leaveTails gives the memory of the tail back to the budget; cursors that have found a block keep it.
+func (l *Log) leaveTails() {
+	l.appending.Lock()
+	defer l.appending.Unlock()
+	for _, b := range l.tail.Load().blocks {
+		l.opts.Tails.remove(b)
+	}
 }
 
 // finishWrites brings the rest to the disk.

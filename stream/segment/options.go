@@ -35,6 +35,7 @@ func (p SyncPolicy) String() string {
 const (
 	maxSegmentBytes = 2 << 30 // positions are stored as u32
 	maxBodyBytes    = 1 << 30
+	maxUnwritten    = 32 << 20 // bytes appended that wait to be written, beside one batch that may be larger
 )
 
 // Options configures a Log. Zero values mean the default written at the field.
@@ -49,7 +50,8 @@ type Options struct {
 	SyncEvery     time.Duration // longest unsynced time under SyncInterval; default 100 ms
 	Scheduler     *Scheduler    // shared by all logs of a process; default: one of the log's own
 	Cache         *Cache        // shared by all logs of a process; default: one of the log's own, of 4 MiB
-	TailBytes     int64         // memory for tail blocks that are written already; default 8 MiB
+	Tails         *Tails        // shared by all logs of a process; default: one of the log's own, of 8 MiB
+	TailBytes     int64         // most memory of it for this log's tail blocks that are written already; default 16 MiB
 
 	// Restore and Replay give back the state at Open; both run on its goroutine, in this order.
 	//
@@ -65,6 +67,9 @@ type Options struct {
 	OnDurable func(index uint64)
 	// OnFailure is called once, when a write or sync failed and the log takes no more batches. It must not block.
 	OnFailure func(err error)
+	// OnIdle is called when the log has got no batch for a while, so that its owner gives back memory too. It must not
+	// block.
+	OnIdle func()
 }
 
 // withDefaults returns a filled copy, and one error that names every bad field.
@@ -101,8 +106,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.SyncEvery < 0 {
 		bad("SyncEvery is %v", o.SyncEvery)
 	}
+	if o.Tails == nil {
+		o.Tails = NewTails(defaultTailsBytes)
+	}
 	if o.TailBytes == 0 {
-		o.TailBytes = 8 << 20
+		o.TailBytes = 16 << 20
 	}
 	if o.TailBytes < 0 {
 		bad("TailBytes is %d", o.TailBytes)
@@ -118,6 +126,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.OnFailure == nil {
 		o.OnFailure = func(error) {}
+	}
+	if o.OnIdle == nil {
+		o.OnIdle = func() {}
 	}
 	if len(errs) > 0 {
 		return o, fmt.Errorf("segment options: %w", errors.Join(errs...))

@@ -8,7 +8,7 @@ import (
 // Zeros written ahead of small synced appends spare their syncs the commit of metadata that a growing file needs.
 const (
 	zeroAhead = 1 << 20   // at most so far ahead, and not further than the segment is long already
-	zeroFirst = 64 << 10  // at least so far
+	zeroFirst = 8 << 10   // at least so far
 	zeroPiece = 256 << 10 // written and synced at a time: the log's own sync waits for whatever is dirty
 	zeroBelow = 32 << 10  // larger writes grow the file: zeroing for them costs more than it saves
 )
