@@ -54,6 +54,9 @@ func (p *Partition) checkpoint(index uint64, consumers []byte) {
 			if err == nil {
 				err = p.log.DropBefore(first)
 			}
+			if err == nil {
+				p.giveBack()
+			}
 			if err != nil && p.drained == nil {
 				p.opts.Hooks.Damaged(err)
 			}

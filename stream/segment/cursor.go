@@ -256,6 +256,10 @@ func (c *Cursor) enterCold() (bool, error) {
 					c.seg, c.damage = nil, nil
 					return false, nil
 				}
+				if c.seg.hollow.Load() { // meanwhile
+					c.pos, c.damage, c.piece = c.seg.size.Load(), nil, nil
+					return false, nil
+				}
 				return false, err
 			}
 		}
@@ -264,13 +268,17 @@ func (c *Cursor) enterCold() (bool, error) {
 		switch state {
 		case batchShort:
 			need = n
-			if c.pos+int64(need) > c.seg.written.Load() {
+			if c.pos+int64(need) > c.seg.written.Load() && !c.seg.hollow.Load() {
 				return false, c.damaged(c.pos, "batch passes the end of the segment")
 			}
 			continue
 		case batchNewer:
 			return false, fmt.Errorf("%s at %d: %w", c.seg.logPath(), c.pos, ErrNewerFormat)
 		case batchBad:
+			if c.seg.hollow.Load() {
+				c.pos, c.piece = c.seg.size.Load(), nil
+				return false, nil
+			}
 			return false, c.damaged(c.pos, reason)
 		}
 		if !c.enter(&h, b[:n:n]) {

@@ -93,6 +93,10 @@ func (a *attempt) addKnown(c *checkpointSegment) error {
 	s.exists = true
 	s.indexed.Store(true)
 	s.sealed.Store(true)
+	if c.end == segmentHeadBytes {
+		s.hollow.Store(true)
+		s.mu.sparse = &sparse{}
+	}
 	a.segs = append(a.segs, s)
 	a.heads = append(a.heads, true)
 	a.generation = max(a.generation, c.generation)

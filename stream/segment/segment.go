@@ -112,6 +112,7 @@ type segment struct {
 	maxTime atomic.Int64  // largest time of a message, math.MinInt64 if there is none; the owner writes it
 	sealed  atomic.Bool   // set after the last change of size, last and maxTime
 	dropped atomic.Bool   // its files are being removed
+	hollow  atomic.Bool   // its batches were given up; set before size and written shrink, which they do only then
 	indexed atomic.Bool   // somebody writes, or wrote, the index files
 
 	exists   bool        // the file was created; whoever writes the file uses it

@@ -1,0 +1,30 @@
+package stream
+
+// giveBack gives back the disk space of segments in which nothing is stored any more although older ones still hold
+// something: a key that is never written again must not keep all that came after it. It is called after a checkpoint.
+func (p *Partition) giveBack() {
+	if p.drained != nil || p.failed || len(p.backups) > 0 {
+		return
+	}
+	dead := map[uint64]bool{}
+	for _, r := range p.log.Inner() {
+		if r.First > r.Last || p.state.count(r.First, r.Last) == 0 {
+			dead[r.Serial] = true
+		}
+	}
+	if len(dead) == 0 {
+		return
+	}
+	p.ckpt.saving = true // both work on the checkpoints
+	p.saves.Add(1)
+	go func() {
+		defer p.saves.Done()
+		err := p.log.Hollow(dead)
+		p.box.call(func() {
+			p.ckpt.saving = false
+			if err != nil && p.drained == nil {
+				p.opts.Hooks.Damaged(err)
+			}
+		}, false)
+	}()
+}
