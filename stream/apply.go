@@ -142,9 +142,7 @@ func (s *state) hole(seq uint64) {
 	if s.msgs == 0 {
 		s.first = seq
 	} else {
-		for lost := s.last + 1; lost < seq; lost++ {
-			s.deleted.add(lost)
-		}
+		s.deleted.addRange(s.last+1, seq)
 		s.epoch++
 	}
 	s.last = seq - 1

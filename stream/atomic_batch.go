@@ -304,7 +304,7 @@ func (p *Partition) storeCommit(b *PubBatch, i int, cm *commit) (r result) {
 		r.seq = p.store(b, item.src, item.i, item.c, item.size)
 		p.parts = append(p.parts, item.record)
 		if item.total != nil {
-			p.noteTotal(subjectOf(item.record), item.total, r.seq)
+			p.noteTotal(item.record, item.total, r.seq)
 			r.total = item.total
 		}
 	}

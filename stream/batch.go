@@ -41,7 +41,8 @@ type PubBatch struct {
 	kept    []uint64 // hashes of the messages that are stored; scratch of propose
 	extra   []byte   // records that are stored instead of those sent
 
-	copied    bool               // from another stream: what only the server may say is allowed
+	copied    bool               // from another stream; see judgeCopied
+	refused   *jsapi.Error       // of a copied one: why nothing more is taken; nil if it is
 	internal  bool               // made by the partition itself: it counts for no sender
 	transform *subject.Transform // nil: subjects stay as they are
 	subject   []byte             // scratch
@@ -161,15 +162,6 @@ func (b *PubBatch) record(i int) []byte {
 		from = b.ends[i-1]
 	}
 	return b.records[from:b.ends[i]]
-}
-
-// subjectOf returns the subject of an encoded message.
-func subjectOf(record []byte) []byte {
-	var r segment.Record
-	if _, err := segment.ReadRecord(record, &r); err != nil {
-		return nil
-	}
-	return r.Subject
 }
 
 // reply returns the reply subject of the i-th message, empty if it has none.

@@ -30,40 +30,53 @@ func (p *Partition) LastSeq() (seq uint64) {
 }
 
 // Mirror stores messages under their own sequences and times, those that are missing between them as holes. It returns
-// when they are as safe as the policy promises. Sequences that were used already are left out.
+// when they are as safe as the policy promises. Sequences that were used already are left out. After an error the first messages
+// may have been stored; those that were not have to come again.
 func (p *Partition) Mirror(list []Copied) *jsapi.Error {
 	return p.copyIn(func() *jsapi.Error {
 		if err := p.copyRoom(list); err != nil {
 			return err
 		}
-		var b *PubBatch
-		flush := func() {
-			if b != nil {
-				p.proposeInternal(b)
-				b = nil
-			}
-		}
+		var open mirrored
+		defer func() { open.propose(p) }()
 		at := p.next
 		for i := range list {
 			m := &list[i]
 			if m.Seq < at {
 				continue
 			}
-			if b != nil && m.Seq-at > copyGap || b == nil {
-				flush()
+			rec := &segment.Record{Attrs: copiedAttrs(m.Header), TimeDelta: m.Time - p.stamp, Subject: m.Subject, Header: m.Header, Value: m.Value}
+			if err := open.judge(p, rec); err != nil {
+				return err
+			}
+			if open.b == nil || m.Seq-at > copyGap || open.b.Full() {
+				open.propose(p)
 				p.next, at = m.Seq, m.Seq
-				b = p.NewBatch()
+				open.b = p.NewBatch()
 			}
 			for ; at < m.Seq; at++ {
-				b.addInternal(&segment.Record{Attrs: attrUnwanted, TimeDelta: m.Time - p.stamp})
+				open.b.addInternal(&segment.Record{Attrs: attrUnwanted, TimeDelta: m.Time - p.stamp})
 			}
-			b.addInternal(&segment.Record{Attrs: copiedAttrs(m.Header), TimeDelta: m.Time - p.stamp, Subject: m.Subject, Header: m.Header, Value: m.Value})
+			open.add(p, rec)
 			at++
-			if len(b.ends) >= batchCountMax || len(b.records) >= batchBytesMax {
-				flush()
-			}
 		}
-		flush()
+		return nil
+	})
+}
+
+// Skip makes a mirror go on behind a sequence, because its origin has nothing for it up to there.
+func (p *Partition) Skip(to uint64) *jsapi.Error {
+	return p.copyIn(func() *jsapi.Error {
+		if p.failed || p.drained != nil {
+			return storeFailed("store is closed")
+		}
+		if to < p.next {
+			return nil
+		}
+		p.next = to
+		b := p.NewBatch()
+		b.addInternal(&segment.Record{Attrs: attrUnwanted, TimeDelta: p.lastTime - p.stamp})
+		p.proposeInternal(b)
 		return nil
 	})
 }
@@ -91,14 +104,13 @@ func (p *Partition) copyRoom(list []Copied) *jsapi.Error {
 }
 
 // Source stores messages of another stream as new ones. Their headers name where they come from: see HeaderSource. It
-// returns when they are as safe as the policy promises; the error is that of the first one that was refused. A duplicate is
-// not refused.
+// returns when they are as safe as the policy promises; the error is that of the first one that was refused, and
+// none behind it was stored. A duplicate is not refused.
 func (p *Partition) Source(list []Copied) *jsapi.Error {
 	return p.copyIn(func() *jsapi.Error {
 		if p.failed || p.drained != nil {
 			return storeFailed("store is closed")
 		}
-		var first *jsapi.Error
 		for len(list) > 0 {
 			b := p.NewBatch()
 			b.internal, b.copied = true, true
@@ -108,13 +120,11 @@ func (p *Partition) Source(list []Copied) *jsapi.Error {
 				list = list[1:]
 			}
 			p.propose([]*PubBatch{b})
-			for i := range b.results {
-				if err := b.results[i].err; err != nil && first == nil {
-					first = err
-				}
+			if b.refused != nil {
+				return b.refused
 			}
 		}
-		return first
+		return nil
 	})
 }
 
@@ -159,25 +169,42 @@ func (p *Partition) Sourced(key string) (at OriginPosition) {
 
 // noteOrigin takes note of a message that comes from another stream.
 func (s *state) noteOrigin(r *segment.Record) {
-	fields := strings.Fields(string(headerValue(r.Header, HeaderSource)))
-	if len(fields) < 4 {
-		return
-	}
-	seq, err := strconv.ParseUint(fields[1], 10, 64)
-	if err != nil {
+	from, ok := readOrigin(r.Header)
+	if !ok {
 		return
 	}
 	if s.origins == nil {
 		s.origins = origins{}
 	}
-	at := OriginPosition{Seq: seq}
-	if len(fields) > 5 {
-		at.Identity = fields[5]
-	}
-	key := OriginKey(fields[0], fields[2], fields[3])
+	at := from.at
+	key := OriginKey(from.stream, from.filter, from.transform)
 	if before := s.origins[key]; before.Identity != at.Identity || before.Seq < at.Seq {
 		s.origins[key] = at
 	}
+}
+
+// messageOrigin is what HeaderSource says of a message.
+type messageOrigin struct {
+	stream, filter, transform string
+	subject                   string // there
+	at                        OriginPosition
+}
+
+// readOrigin reads HeaderSource; ok is false if there is none.
+func readOrigin(block []byte) (o messageOrigin, ok bool) {
+	fields := strings.Split(string(headerValue(block, HeaderSource)), " ")
+	if len(fields) < 5 {
+		return o, false
+	}
+	seq, err := strconv.ParseUint(fields[1], 10, 64)
+	if err != nil {
+		return o, false
+	}
+	o = messageOrigin{fields[0], fields[2], fields[3], fields[4], OriginPosition{Seq: seq}}
+	if len(fields) > 5 {
+		o.at.Identity = fields[5]
+	}
+	return o, true
 }
 
 // appendTo encodes the positions for a checkpoint.
@@ -198,11 +225,41 @@ func (o *origins) decode(d *decoder) {
 	}
 }
 
-// StripExpectations appends a header block without what concerned only the stream that it was published to.
+// WithoutExpectations returns a header block without what concerned only the stream that it was published to; it is block
+// itself if there is nothing of the kind, and nil if there is nothing else.
+func WithoutExpectations(block []byte) []byte {
+	if !bytes.Contains(block, []byte(expectPrefix)) && !bytes.Contains(block, []byte(batchPrefix)) {
+		return block
+	}
+	dst := append(append([]byte{}, headerVersion...), "\r\n"...)
+	none := len(dst)
+	headerLines(block, func(name, _, line []byte) bool {
+		if !concernsOrigin(name) {
+			dst = appendLine(dst, line)
+		}
+		return true
+	})
+	if len(dst) == none {
+		return nil
+	}
+	return append(dst, "\r\n"...)
+}
+
+const (
+	expectPrefix = "Nats-Expected-"
+	batchPrefix  = "Nats-Batch-"
+)
+
+// concernsOrigin says whether a header has no meaning outside the stream that its message was published to.
+func concernsOrigin(name []byte) bool {
+	return bytes.HasPrefix(name, []byte(expectPrefix)) || bytes.HasPrefix(name, []byte(batchPrefix))
+}
+
+// StripExpectations appends a header block likewise, and without HeaderSource.
 func StripExpectations(dst, block []byte) []byte {
 	dst = append(append(dst, headerVersion...), "\r\n"...)
 	headerLines(block, func(name, _, line []byte) bool {
-		if !bytes.HasPrefix(name, []byte("Nats-Expected-")) && !bytes.HasPrefix(name, []byte("Nats-Batch-")) && string(name) != HeaderSource {
+		if !concernsOrigin(name) && string(name) != HeaderSource {
 			dst = appendLine(dst, line)
 		}
 		return true

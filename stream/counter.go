@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"encoding/json"
 	"math/big"
 
@@ -12,8 +13,9 @@ import (
 type totals map[string]total
 
 type total struct {
-	value *big.Int
-	seq   uint64 // of the message that holds it
+	value   *big.Int
+	sources []byte // its hdrCounterSources, nil if it has none
+	seq     uint64 // of the message that holds it
 }
 
 // totalsMax is when values that are applied meanwhile are forgotten.
@@ -55,14 +57,18 @@ func (p *Partition) count(hash uint64, c *check, rec *segment.Record, before *bi
 	if c == nil || c.seen&seenIncr == 0 {
 		return nil, jsapi.Err(jsapi.ErrMessageIncrMissing)
 	}
+	stored, sources, err := p.counter(hash, rec.Subject)
+	if err != nil {
+		return nil, err
+	}
 	if before == nil {
-		var err *jsapi.Error
-		if before, err = p.counter(hash, rec.Subject); err != nil {
-			return nil, err
-		}
+		before = stored
 	}
 	value := new(big.Int).Add(before, c.incr)
 	rec.Value = encodeCounter(value)
+	if sources != nil {
+		rec.Header = setHeader(nil, rec.Header, hdrCounterSources, string(sources))
+	}
 	c.changed = true
 	if p.cfg.MaxMsgSize >= 0 && len(rec.Header)+len(rec.Value) > int(p.cfg.MaxMsgSize) {
 		return nil, jsapi.Err(jsapi.ErrStreamMessageExceedsMaximum)
@@ -72,32 +78,41 @@ func (p *Partition) count(hash uint64, c *check, rec *segment.Record, before *bi
 
 func encodeCounter(v *big.Int) []byte { return append(v.Append([]byte(`{"val":"`), 10), `"}`...) }
 
-// counter returns the value of a subject's counter.
-func (p *Partition) counter(hash uint64, subj []byte) (*big.Int, *jsapi.Error) {
+// counter returns the value of a subject's counter, and its hdrCounterSources, nil if it has none.
+func (p *Partition) counter(hash uint64, subj []byte) (v *big.Int, sources []byte, err *jsapi.Error) {
 	seq := p.lastOn(hash, subj)
 	if seq == 0 {
-		return new(big.Int), nil
+		return new(big.Int), nil, nil
 	}
 	if t, ok := p.totals[string(subj)]; ok && t.seq == seq {
-		return t.value, nil
+		return t.value, t.sources, nil
 	}
 	var r segment.Record
 	if _, err := p.read(seq, &r); err != nil {
-		return nil, jsapi.Err(jsapi.ErrMessageCounterBroken)
+		return nil, nil, jsapi.Err(jsapi.ErrMessageCounterBroken)
 	}
-	var body counterValue
-	if err := json.Unmarshal(r.Value, &body); err != nil || body.Value == nil {
-		return nil, jsapi.Err(jsapi.ErrMessageCounterBroken)
+	if v = decodeCounter(r.Value); v == nil {
+		return nil, nil, jsapi.Err(jsapi.ErrMessageCounterBroken)
 	}
-	v := parseIncrement([]byte(*body.Value))
-	if v == nil {
-		return nil, jsapi.Err(jsapi.ErrMessageCounterBroken)
-	}
-	return v, nil
+	return v, headerValue(r.Header, hdrCounterSources), nil
 }
 
-// noteTotal remembers a value that goes into the log as seq.
-func (p *Partition) noteTotal(subj []byte, v *big.Int, seq uint64) {
+// decodeCounter reads the body of a counter's message; nil if it is none.
+func decodeCounter(body []byte) *big.Int {
+	var v counterValue
+	if err := json.Unmarshal(body, &v); err != nil || v.Value == nil {
+		return nil
+	}
+	return parseIncrement([]byte(*v.Value))
+}
+
+// noteTotal remembers the value of a message that goes into the log as seq; record is lent.
+func (p *Partition) noteTotal(record []byte, v *big.Int, seq uint64) {
+	var r segment.Record
+	if _, err := segment.ReadRecord(record, &r); err != nil { // it was encoded here
+		return
+	}
+	subj := r.Subject
 	if p.totals == nil {
 		p.totals = totals{}
 	}
@@ -108,5 +123,5 @@ func (p *Partition) noteTotal(subj []byte, v *big.Int, seq uint64) {
 			}
 		}
 	}
-	p.totals[string(subj)] = total{v, seq}
+	p.totals[string(subj)] = total{v, bytes.Clone(headerValue(r.Header, hdrCounterSources)), seq}
 }

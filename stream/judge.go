@@ -14,6 +14,8 @@ import (
 // stored. A result without error that is neither a duplicate nor to be skipped is to be stored.
 func (p *Partition) judge(b *PubBatch, i int, c *check) (r result, size uint64) {
 	switch {
+	case b.copied:
+		return p.judgeCopied(b, i, c)
 	case c != nil && c.seen&seenBatch != 0:
 		return p.judgeAtomic(b, i, c), 0
 	case c != nil && c.seen&seenFast != 0:
@@ -114,7 +116,7 @@ func (p *Partition) judgeHeaders(b *PubBatch, i int, c *check, rec *segment.Reco
 			return result{err: err}
 		}
 	}
-	if c.seen&seenSource != 0 && !b.copied {
+	if c.seen&seenSource != 0 {
 		return refuse(jsapi.ErrMessageSourceHdrNotAllowed)
 	}
 	if c.seen&seenMsgID != 0 {

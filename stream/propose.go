@@ -120,7 +120,7 @@ func (p *Partition) judgeBatch(b *PubBatch) {
 			}
 		}
 		if r.total != nil && r.err == nil && !r.duplicate && r.batch == "" {
-			p.noteTotal(subjectOf(b.record(i)), r.total, r.seq)
+			p.noteTotal(r.record, r.total, r.seq)
 		}
 		b.results = append(b.results, r)
 	}

@@ -47,9 +47,9 @@ func (p *Partition) unwanted(rec *segment.Record) bool {
 	if p.cfg.Retention != jsapi.InterestRetention || p.watch.wants(rec.Subject) {
 		return false
 	}
-	rec.Attrs = rec.Attrs&attrMsgID | attrUnwanted
+	rec.Attrs = rec.Attrs&(attrMsgID|attrCopied) | attrUnwanted
 	rec.Value = nil
-	if rec.Attrs&attrMsgID == 0 {
+	if rec.Attrs == attrUnwanted {
 		rec.Header = nil
 	}
 	return true

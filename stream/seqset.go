@@ -61,6 +61,24 @@ func (s *seqSet) add(seq uint64) bool {
 	return true
 }
 
+// addRange adds [from, to). Blocks that become full cost no more than one sequence.
+func (s *seqSet) addRange(from, to uint64) {
+	for from < to {
+		k := from / blockSeqs
+		if from%blockSeqs == 0 && to-from >= blockSeqs && s.blocks[k] == nil {
+			if s.blocks == nil {
+				s.blocks = map[uint64]*seqBlock{}
+			}
+			s.blocks[k] = &seqBlock{n: blockSeqs}
+			s.n += blockSeqs
+			from += blockSeqs
+			continue
+		}
+		s.add(from)
+		from++
+	}
+}
+
 // next returns the first sequence at or after seq that is not a member.
 func (s *seqSet) next(seq uint64) uint64 {
 	if s.n == 0 {

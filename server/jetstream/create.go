@@ -64,7 +64,7 @@ func (a *Account) checkNew(cfg *jsapi.StreamConfig, pedantic bool) *jsapi.Error 
 	if a.overlaps(cfg) {
 		return jsapi.Err(jsapi.ErrStreamSubjectOverlap)
 	}
-	return a.detectCycle(cfg)
+	return a.checkOrigins(cfg)
 }
 
 // checkNewAlone makes the checks that depend on no other stream.
@@ -230,7 +230,7 @@ func (a *Account) Update(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi
 	if a.overlaps(&cfg) {
 		return nil, jsapi.Err(jsapi.ErrStreamSubjectOverlap)
 	}
-	if err := a.detectCycle(&cfg); err != nil {
+	if err := a.checkOrigins(&cfg); err != nil {
 		return nil, err
 	}
 	if err := a.checkReservation(&cfg, max(0, old.MaxBytes)); err != nil {

@@ -111,7 +111,7 @@ func (o *origin) label() (name, filter, transform string) {
 		for _, t := range o.cfg.SubjectTransforms {
 			from, to = append(from, orAll(t.Source)), append(to, orAll(t.Destination))
 		}
-		filter, transform = strings.Join(from, ","), strings.Join(to, ",")
+		filter, transform = strings.Join(from, "\f"), strings.Join(to, "\f") // as the protocol has it
 	}
 	return name, filter, transform
 }
@@ -222,19 +222,27 @@ func (o *origin) copy(ctx context.Context) (copied bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	name, pending, err := o.request(ctx, api, to, next)
+	c, err := o.request(ctx, api, to, next)
 	if err != nil {
 		return false, err
+	}
+	if !o.mirror && o.identity != o.identify() {
+		return false, errOriginGone // and another one came meanwhile
+	}
+	if o.mirror && o.cfg.Consumer == nil && c.Delivered.Consumer == 0 {
+		if err := o.s.part.Skip(c.Delivered.Stream); err != nil {
+			return false, err
+		}
 	}
 	if o.cfg.Consumer == nil {
 		defer func() {
 			if ctx.Err() != nil { // nobody will use it: tell the origin
-				o.send(&router.Message{Subject: []byte(api + "CONSUMER.DELETE." + o.cfg.Name + "." + name)})
+				o.send(&router.Message{Subject: []byte(api + "CONSUMER.DELETE." + o.cfg.Name + "." + c.Name)})
 			}
 		}()
 	}
 	o.mu.Lock()
-	o.st.err, o.st.lag, o.st.heard, o.st.seq = nil, pending, time.Now(), next-1
+	o.st.err, o.st.lag, o.st.heard, o.st.seq = nil, c.NumPending, time.Now(), max(next, 1)-1
 	o.mu.Unlock()
 	return o.follow(ctx)
 }
@@ -265,9 +273,8 @@ func (o *origin) identify() string {
 	return ""
 }
 
-// request has a consumer made, or one that exists begin at a sequence. It returns the name, and how many messages are to
-// come.
-func (o *origin) request(ctx context.Context, api, to string, next uint64) (name string, pending uint64, err error) {
+// request has a consumer made, or one that exists begin at a sequence.
+func (o *origin) request(ctx context.Context, api, to string, next uint64) (*jsapi.ConsumerInfo, error) {
 	if c := o.cfg.Consumer; c != nil {
 		var resp jsapi.ConsumerResetResponse
 		body := []byte(nil)
@@ -275,12 +282,12 @@ func (o *origin) request(ctx context.Context, api, to string, next uint64) (name
 			body = fmt.Appendf(nil, `{"seq":%d}`, next)
 		}
 		if err := o.ask(ctx, api+"CONSUMER.RESET."+o.cfg.Name+"."+c.Name, body, &resp, &resp.Header); err != nil {
-			return "", 0, err
+			return nil, err
 		}
 		if resp.ConsumerInfo == nil {
-			return c.Name, 0, nil
+			return &jsapi.ConsumerInfo{Name: c.Name}, nil
 		}
-		return c.Name, resp.NumPending, nil
+		return resp.ConsumerInfo, nil
 	}
 	cfg := jsapi.ConsumerConfig{DeliverSubject: to, DeliverPolicy: jsapi.DeliverAll, AckPolicy: jsapi.AckNone, AckWait: 22 * time.Hour, MaxDeliver: 1,
 		FlowControl: true, Heartbeat: originBeat, InactiveThreshold: originSilence, Direct: true, Sourcing: true, MemoryStorage: true,
@@ -301,16 +308,16 @@ func (o *origin) request(ctx context.Context, api, to string, next uint64) (name
 	}
 	req, err := json.Marshal(&jsapi.CreateConsumerRequest{Stream: o.cfg.Name, Config: cfg})
 	if err != nil {
-		return "", 0, err
+		return nil, err
 	}
 	var resp jsapi.ConsumerResponse
 	if err := o.ask(ctx, api+"CONSUMER.CREATE."+o.cfg.Name, req, &resp, &resp.Header); err != nil {
-		return "", 0, err
+		return nil, err
 	}
 	if resp.ConsumerInfo == nil {
-		return "", 0, errOriginGone
+		return nil, errOriginGone
 	}
-	return resp.Name, resp.NumPending, nil
+	return resp.ConsumerInfo, nil
 }
 
 // ask makes a request and decodes the answer.
@@ -488,7 +495,9 @@ func (o *origin) translate(m *router.Message, d *delivered) stream.Copied {
 			break
 		}
 	}
-	if !o.mirror {
+	if o.mirror {
+		c.Header = stream.WithoutExpectations(m.Header)
+	} else {
 		name, filter, transform := o.label()
 		line := fmt.Sprintf("%s: %s %d %s %s %s %s", stream.HeaderSource, name, d.stream, filter, transform, m.Subject, o.identity)
 		head := stream.StripExpectations(nil, m.Header)
