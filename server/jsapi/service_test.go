@@ -290,11 +290,15 @@ func TestAdvisories(t *testing.T) {
 func FuzzRequests(f *testing.F) {
 	verbs := []string{"INFO", "STREAM.CREATE.A", "STREAM.UPDATE.A", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO.A", "STREAM.PURGE.A",
 		"STREAM.MSG.GET.A", "STREAM.MSG.DELETE.A", "CONSUMER.CREATE.A.C", "CONSUMER.CREATE.A", "CONSUMER.DURABLE.CREATE.A.D",
-		"CONSUMER.NAMES.A", "CONSUMER.LIST.A", "CONSUMER.INFO.A.C", "CONSUMER.DELETE.A.C", "CONSUMER.PAUSE.A.C", "CONSUMER.UNPIN.A.C"}
+		"CONSUMER.NAMES.A", "CONSUMER.LIST.A", "CONSUMER.INFO.A.C", "CONSUMER.DELETE.A.C", "CONSUMER.PAUSE.A.C", "CONSUMER.UNPIN.A.C",
+		"STREAM.SNAPSHOT.A", "STREAM.RESTORE.R", "STREAM.CREATE.M"}
 	for i, body := range []string{"", "{}", "[]", "junk", `{"offset":-1}`, `{"name":"A","subjects":["a"]}`, `{"name":"A","max_age":9223372036854775807}`,
 		`{"seq":18446744073709551615}`, `{"keep":1,"filter":"a"}`, `{"last_by_subj":"*"}`, `{"start_time":"0001-01-01T00:00:00Z"}`,
 		`{"stream_name":"A","config":{"ack_policy":"explicit","durable_name":"C","ack_wait":9223372036854775807}}`,
-		`{"stream_name":"A","config":{"deliver_policy":"by_start_time","opt_start_time":"9999-01-01T00:00:00Z"}}`, `{"pause_until":"9999-01-01T00:00:00Z"}`} {
+		`{"stream_name":"A","config":{"deliver_policy":"by_start_time","opt_start_time":"9999-01-01T00:00:00Z"}}`, `{"pause_until":"9999-01-01T00:00:00Z"}`,
+		`{"deliver_subject":"d","chunk_size":-1,"window_size":9223372036854775807}`, `{"config":{"name":"R","subjects":["r"]},"state":{"last_seq":18446744073709551615}}`,
+		`{"name":"M","mirror":{"name":"A","opt_start_seq":18446744073709551615}}`, `{"name":"M","sources":[{"name":"A","subject_transforms":[{"src":"a","dest":"b"}]},{"name":"A"}]}`,
+		`{"name":"A","subjects":["a"],"retention":"interest"}`, `{"seq":1,"batch":9223372036854775807,"max_bytes":-1}`, `{"multi_last":["a",">",""],"up_to_seq":18446744073709551615}`} {
 		for k := range 3 {
 			f.Add(uint(3*i+k), []byte(body))
 		}
