@@ -13,9 +13,6 @@ import (
 // defaultMaxConsumers bounds the consumers of a stream for which nobody has set a bound.
 const defaultMaxConsumers = 1000
 
-// directPending bounds what a mirror or source of a stream that keeps only what is needed may have open.
-const directPending = 10_000
-
 // ConsumerRequest asks for a consumer to be created or changed.
 type ConsumerRequest struct {
 	Name     string
@@ -46,7 +43,9 @@ func (p *Partition) CreateConsumer(r ConsumerRequest) (*jsapi.ConsumerInfo, *jsa
 			}
 			done(err)
 		}
-		if m := p.members.byName[r.Name]; m != nil {
+		if m := p.members.byName[r.Name]; m != nil && p.sameCopy(m, &cfg) {
+			p.takeOver(m, &cfg, finish)
+		} else if m != nil {
 			p.changeConsumer(m, &cfg, r.Action, finish)
 		} else {
 			p.addConsumer(&r, &cfg, finish)
@@ -96,8 +95,7 @@ func (p *Partition) addConsumer(r *ConsumerRequest, cfg *jsapi.ConsumerConfig, d
 		return
 	}
 	if cfg.Direct && p.cfg.Retention != jsapi.LimitsRetention {
-		// What a mirror or a source has is done with: its answers to flow control requests acknowledge.
-		cfg.AckPolicy, cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending = jsapi.AckFlowControl, 0, -1, directPending
+		keepForCopy(r.Name, cfg)
 	}
 	consumer.FillNew(cfg)
 	if err := p.checkQueue(r.Name, cfg); err != nil {
@@ -111,7 +109,7 @@ func (p *Partition) addConsumer(r *ConsumerRequest, cfg *jsapi.ConsumerConfig, d
 			limit = r.MaxConsumers
 		}
 	}
-	if !cfg.Direct && p.members.public+p.creating >= limit {
+	if !hidden(cfg) && p.members.public+p.creating >= limit {
 		done(jsapi.Err(jsapi.ErrMaximumConsumersLimit))
 		return
 	}
@@ -336,7 +334,7 @@ func (p *Partition) ConsumerInfo(name string) (info *jsapi.ConsumerInfo, err *js
 func (p *Partition) ConsumerNames() (names []string) {
 	_ = p.do(func() { // closed: none
 		for name, m := range p.members.byName {
-			if !m.c.Config().Direct {
+			if !hidden(m.c.Config()) {
 				names = append(names, name)
 			}
 		}
@@ -351,7 +349,7 @@ func (p *Partition) Consumers(offset, limit int) (list []*jsapi.ConsumerInfo, to
 	_ = p.do(func() { // closed: none
 		all := make([]*member, 0, len(p.members.byName))
 		for _, m := range p.members.byName {
-			if !m.c.Config().Direct {
+			if !hidden(m.c.Config()) {
 				all = append(all, m)
 			}
 		}

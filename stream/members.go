@@ -59,7 +59,7 @@ func (l *members) add(m *member) {
 		l.byID, l.byName = map[uint64]*member{}, map[string]*member{}
 	}
 	l.byID[m.c.ID], l.byName[m.c.Name] = m, m
-	if !m.c.Config().Direct { // the others belong to mirrors and sources
+	if !hidden(m.c.Config()) {
 		l.public++
 	}
 }
@@ -68,7 +68,7 @@ func (l *members) remove(m *member) {
 	m.gone = true
 	delete(l.byID, m.c.ID)
 	delete(l.byName, m.c.Name)
-	if !m.c.Config().Direct {
+	if !hidden(m.c.Config()) {
 		l.public--
 	}
 }

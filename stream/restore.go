@@ -202,6 +202,9 @@ func (w *restoring) finish() error {
 	}
 	for name, c := range w.consumers {
 		cfg := *c.Config
+		if cfg.Direct {
+			continue // whoever copies the stream makes it again
+		}
 		if err := consumer.Check(&cfg, &w.o.Config, w.o.Consumers, false); err != nil {
 			return fmt.Errorf("consumer %q: %w", name, err)
 		}

@@ -268,7 +268,7 @@ func (p *Partition) checkQueue(name string, cfg *jsapi.ConsumerConfig) *jsapi.Er
 			return jsapi.Err(jsapi.ErrConsumerWQConsumerNotUnique)
 		}
 	}
-	if cfg.DeliverPolicy != jsapi.DeliverAll {
+	if cfg.DeliverPolicy != jsapi.DeliverAll && !cfg.Direct { // a copy goes on where it was
 		return jsapi.Err(jsapi.ErrConsumerWQConsumerNotDeliverAll)
 	}
 	return nil

@@ -280,7 +280,7 @@ func (a *Account) Delete(name string) *jsapi.Error {
 		return jsapi.Err(jsapi.ErrStreamNotFound)
 	}
 	a.drop(s)
-	s.endOrigins()
+	s.endOrigins(true)
 	s.unroute()
 	_, bytes, _ := s.part.Stats()
 	if err := s.part.Abandon(); err != nil {

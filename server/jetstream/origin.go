@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nuid"
@@ -48,10 +49,12 @@ type origin struct {
 	cfg    jsapi.StreamSource
 	mirror bool
 	key    string // see stream.OriginKey; empty for a mirror
+	name   string // of its consumer
 	rename []renaming
 
 	sender *router.Sender // of its goroutine
 	stop   context.CancelFunc
+	forget atomic.Bool // the consumer is not needed any more; set before stop
 	done   chan struct{}
 
 	identity string // of the origin that is being copied; see identify
@@ -90,7 +93,18 @@ func newOrigin(s *Stream, cfg *jsapi.StreamSource, mirror bool) *origin {
 	if !mirror {
 		o.key = stream.OriginKey(o.label())
 	}
+	o.name = o.consumerName()
 	return o
+}
+
+// consumerName makes up the name of the origin's consumer, which stays the same as long as this stream copies the same.
+func (o *origin) consumerName() string {
+	kind := "JS_SRC_"
+	if o.mirror {
+		kind = "JS_MIRROR_"
+	}
+	a := o.s.account
+	return kind + shortHash(strings.Join([]string{a.name, o.s.name, o.s.Created().Format(time.RFC3339Nano), o.key}, "\x00"))
 }
 
 func orAll(filter string) string {
@@ -133,8 +147,10 @@ func (o *origin) start() {
 	go o.run(ctx)
 }
 
-// end stops copying and waits until nothing is under way.
-func (o *origin) end() {
+// end stops copying and waits until nothing is under way. forget says that it is for good, not because the server stops: the
+// origin need not keep anything for it.
+func (o *origin) end(forget bool) {
+	o.forget.Store(forget)
 	o.stop()
 	<-o.done
 }
@@ -143,6 +159,11 @@ func (o *origin) end() {
 func (o *origin) run(ctx context.Context) {
 	defer close(o.done)
 	defer o.serveDirect(false)
+	defer func() {
+		if o.forget.Load() && o.cfg.Consumer == nil {
+			o.send(&router.Message{Subject: []byte(o.api() + "CONSUMER.DELETE." + o.cfg.Name + "." + o.name)})
+		}
+	}()
 	wait := originFirst
 	retry := originRetry
 	for pause(ctx, wait) {
@@ -201,12 +222,9 @@ func (o *origin) info() *jsapi.StreamSourceInfo {
 func (o *origin) copy(ctx context.Context) (copied bool, err error) {
 	index := o.s.account.index
 	o.in.reset()
-	api, deliver := jsapi.Prefix, "$JS"
-	if e := o.cfg.External; e != nil {
-		api = e.APIPrefix + "."
-		if e.DeliverPrefix != "" {
-			deliver = e.DeliverPrefix
-		}
+	api, deliver := o.api(), "$JS"
+	if e := o.cfg.External; e != nil && e.DeliverPrefix != "" {
+		deliver = e.DeliverPrefix
 	}
 	kind := ".S."
 	if o.mirror {
@@ -234,17 +252,18 @@ func (o *origin) copy(ctx context.Context) (copied bool, err error) {
 			return false, err
 		}
 	}
-	if o.cfg.Consumer == nil {
-		defer func() {
-			if ctx.Err() != nil { // nobody will use it: tell the origin
-				o.send(&router.Message{Subject: []byte(api + "CONSUMER.DELETE." + o.cfg.Name + "." + c.Name)})
-			}
-		}()
-	}
 	o.mu.Lock()
 	o.st.err, o.st.lag, o.st.heard, o.st.seq = nil, c.NumPending, time.Now(), max(next, 1)-1
 	o.mu.Unlock()
 	return o.follow(ctx)
+}
+
+// api is what requests to the origin begin with.
+func (o *origin) api() string {
+	if e := o.cfg.External; e != nil {
+		return e.APIPrefix + "."
+	}
+	return jsapi.Prefix
 }
 
 // position is the first sequence of the origin that was not taken yet; 0 is wherever the configuration begins.
@@ -289,7 +308,7 @@ func (o *origin) request(ctx context.Context, api, to string, next uint64) (*jsa
 		}
 		return resp.ConsumerInfo, nil
 	}
-	cfg := jsapi.ConsumerConfig{DeliverSubject: to, DeliverPolicy: jsapi.DeliverAll, AckPolicy: jsapi.AckNone, AckWait: 22 * time.Hour, MaxDeliver: 1,
+	cfg := jsapi.ConsumerConfig{Name: o.name, DeliverSubject: to, DeliverPolicy: jsapi.DeliverAll, AckPolicy: jsapi.AckNone, AckWait: 22 * time.Hour, MaxDeliver: 1,
 		FlowControl: true, Heartbeat: originBeat, InactiveThreshold: originSilence, Direct: true, Sourcing: true, MemoryStorage: true,
 		FilterSubject: o.cfg.FilterSubject}
 	for _, r := range o.rename {

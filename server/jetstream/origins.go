@@ -43,19 +43,19 @@ func (s *Stream) copyOrigins() {
 	s.mu.Unlock()
 	for _, o := range old {
 		if o != nil {
-			o.end()
+			o.end(true)
 		}
 	}
 }
 
-// endOrigins ends copying.
-func (s *Stream) endOrigins() {
+// endOrigins ends copying; see origin.end.
+func (s *Stream) endOrigins(forget bool) {
 	s.mu.Lock()
 	list := s.origins
 	s.origins, s.closed = nil, true
 	s.mu.Unlock()
 	for _, o := range list {
-		o.end()
+		o.end(forget)
 	}
 }
 

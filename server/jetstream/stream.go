@@ -124,7 +124,7 @@ func (s *Stream) consumer(name string) *consumer.Consumer {
 
 // close ends the stream with the server.
 func (s *Stream) close() {
-	s.endOrigins()
+	s.endOrigins(false)
 	s.unroute()
 	if err := s.part.Close(); err != nil {
 		s.account.service.problem(Problem{Account: s.account.name, Stream: s.name, Text: "close: " + err.Error()})
