@@ -25,11 +25,27 @@ func (a *Account) checkOrigins(cfg *jsapi.StreamConfig) *jsapi.Error {
 		return nil
 	}
 	f := cycleFinder{account: a, cfg: cfg}
-	f.findTakers()
-	if f.follow(cfg.Name) {
+	if f.reaches(cfg.Name, cfg.Name) || f.twice() {
 		return jsapi.InvalidConfig("detected cycle")
 	}
 	return nil
+}
+
+// twice says whether a stream takes messages from an origin, and the same ones from another that is listed behind it. The
+// protocol refuses that order only, and allows streams that come together in a third one.
+func (f *cycleFinder) twice() bool {
+	for i, o := range f.cfg.Sources {
+		for _, earlier := range f.cfg.Sources[:i] {
+			if o.External != nil || earlier.External != nil || o.Name == earlier.Name {
+				continue
+			}
+			f.path = []*jsapi.StreamSource{earlier, o}
+			if f.reaches(o.Name, earlier.Name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // sendsLarger says whether an origin is known to accept larger messages than cfg.
@@ -49,13 +65,14 @@ func originsOf(cfg *jsapi.StreamConfig) []*jsapi.StreamSource {
 	return cfg.Sources
 }
 
-// cycleFinder looks for ways on which messages of a stream come back to it.
+// cycleFinder looks for ways on which a stream gets messages of another one, or of itself.
 type cycleFinder struct {
 	account *Account
 	cfg     *jsapi.StreamConfig // of the stream, as it is to be
 	steps   int
+	target  string                // the other stream
 	takers  map[string]bool       // see findTakers
-	path    []*jsapi.StreamSource // from the stream to what is looked at
+	path    []*jsapi.StreamSource // what has been followed
 }
 
 // config returns a stream's configuration, nil if it cannot be seen.
@@ -69,8 +86,16 @@ func (f *cycleFinder) config(name string) *jsapi.StreamConfig {
 	return nil
 }
 
-// findTakers notes which streams take messages from the one that is checked, directly or through others, whatever their
-// subjects.
+// reaches says whether messages of target may come to a stream on a way that begins with path.
+func (f *cycleFinder) reaches(name, target string) bool {
+	f.target = target
+	f.findTakers()
+	found := f.follow(name)
+	f.path = nil
+	return found
+}
+
+// findTakers notes which streams take messages from target, directly or through others, whatever their subjects.
 func (f *cycleFinder) findTakers() {
 	takers := map[string][]string{} // by origin
 	for _, s := range f.account.all() {
@@ -80,8 +105,8 @@ func (f *cycleFinder) findTakers() {
 			}
 		}
 	}
-	f.takers = map[string]bool{f.cfg.Name: true}
-	for next := []string{f.cfg.Name}; len(next) > 0; next = next[1:] {
+	f.takers = map[string]bool{f.target: true}
+	for next := []string{f.target}; len(next) > 0; next = next[1:] {
 		for _, name := range takers[next[0]] {
 			if !f.takers[name] {
 				f.takers[name] = true
@@ -104,12 +129,12 @@ func (f *cycleFinder) follow(name string) bool {
 		if f.steps++; f.steps > cycleSteps {
 			return true
 		}
-		if slices.ContainsFunc(f.path, func(p *jsapi.StreamSource) bool { return p.Name == o.Name }) {
+		if o.Name != f.target && slices.ContainsFunc(f.path, func(p *jsapi.StreamSource) bool { return p.Name == o.Name }) {
 			continue // a cycle without the stream: it was allowed
 		}
 		f.path = append(f.path, o)
-		if o.Name == f.cfg.Name {
-			if f.closes() {
+		if o.Name == f.target {
+			if f.passes() {
 				return true
 			}
 		} else if f.follow(o.Name) {
@@ -120,15 +145,18 @@ func (f *cycleFinder) follow(name string) bool {
 	return false
 }
 
-// closes says whether there may be a message that goes all the way of path round and round: none of its filters keeps it.
-func (f *cycleFinder) closes() bool {
+// passes says whether there may be a message that none of the filters on path keeps out.
+func (f *cycleFinder) passes() bool {
 	var filters, seen []string
 	var subjects []string
 	for _, o := range f.path {
-		if len(o.SubjectTransforms) > 0 || f.config(o.Name).SubjectTransform != nil {
+		if cfg := f.config(o.Name); len(o.SubjectTransforms) > 0 || cfg != nil && cfg.SubjectTransform != nil {
 			return true // what becomes of subjects is not followed
 		}
 		if o.FilterSubject != "" {
+			if slices.ContainsFunc(filters, func(f string) bool { return !subject.Overlap(f, o.FilterSubject) }) {
+				return false
+			}
 			filters = append(filters, o.FilterSubject)
 		}
 		f.gather(o, &subjects, &seen)

@@ -11,6 +11,9 @@ import (
 // What a stream keeps only while somebody needs it is kept for its copies: also while they have no room, and while the
 // server is away.
 func TestOriginKeepsForCopies(t *testing.T) {
+	if harness.OnPeer() {
+		t.Skip("its copies wait for much longer than a test can")
+	}
 	for _, retention := range []string{"interest", "workqueue"} {
 		t.Run(retention, func(t *testing.T) {
 			s := harness.Start(t, harness.Options{Streams: true})

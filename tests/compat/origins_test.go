@@ -170,9 +170,10 @@ func TestOriginsRefused(t *testing.T) {
 	s := harness.Start(t, harness.Options{Streams: true})
 	a := &rawAPI{t, s.Connect(t)}
 	a.made(`{"name":"A","subjects":["a"],"max_msg_size":100,"sources":[{"name":"B"}]}`, `{"name":"D","subjects":["d"],"sources":[{"name":"E","filter_subject":"z"}]}`,
-		`{"name":"E","subjects":["e"],"sources":[{"name":"D"}]}`, `{"name":"O1","sources":[{"name":"D"}]}`, `{"name":"O2","sources":[{"name":"D"},{"name":"O1"}]}`)
+		`{"name":"E","subjects":["e"],"sources":[{"name":"D"}]}`, `{"name":"P","subjects":["p"]}`, `{"name":"O1","sources":[{"name":"P"}]}`, `{"name":"O2","sources":[{"name":"O1"},{"name":"P"}]}`)
 	for config, want := range map[string]jsapi.Code{
 		`{"name":"B","sources":[{"name":"A"}]}`:                    jsapi.ErrStreamInvalidConfig,
+		`{"name":"O3","sources":[{"name":"P"},{"name":"O1"}]}`:     jsapi.ErrStreamInvalidConfig,
 		`{"name":"C","mirror":{"name":"C"}}`:                       jsapi.ErrStreamInvalidConfig,
 		`{"name":"M","mirror":{"name":"A"},"max_msg_size":99}`:     jsapi.ErrMirrorMaxMessageSizeTooBig,
 		`{"name":"T","sources":[{"name":"A"}],"max_msg_size":99}`:  jsapi.ErrSourceMaxMessageSizeTooBig,
