@@ -234,7 +234,7 @@ func (s *state) startOf(cfg *jsapi.ConsumerConfig) (next uint64, lasts []uint64)
 	case jsapi.DeliverByStartSequence:
 		return max(cfg.OptStartSeq, s.first), nil
 	case jsapi.DeliverByStartTime:
-		return min(max(s.p.log.SeqAt(cfg.OptStartTime.UnixNano()), s.first), s.last+1), nil
+		return min(max(s.p.log.SeqAt(jsapi.Nanos(*cfg.OptStartTime)), s.first), s.last+1), nil
 	case jsapi.DeliverLastPerSubject:
 		return s.last + 1, s.lastsFor(filters, s.first, s.last)
 	}
@@ -260,7 +260,7 @@ func (p *Partition) applyUpdate(c *command) {
 	m.config = c.text
 	m.c.Update(cfg)
 	if until := pauseOf(cfg); p.found == nil && !until.Equal(paused) {
-		p.opts.Hooks.Paused(m.c, until, until.UnixNano() > p.now && !until.IsZero())
+		p.opts.Hooks.Paused(m.c, until, jsapi.Nanos(until) > p.now)
 	}
 	if refiltered {
 		p.watch.join(m)
@@ -372,7 +372,7 @@ func (p *Partition) PauseConsumer(name string, until time.Time) *jsapi.Error {
 		}
 		cfg := *m.c.Config()
 		cfg.PauseUntil = nil
-		if until.UnixNano() > p.now && !until.IsZero() {
+		if jsapi.Nanos(until) > p.now {
 			cfg.PauseUntil = &until
 		}
 		p.updateConsumer(m, &cfg, done)

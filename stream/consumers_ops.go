@@ -41,7 +41,7 @@ func (p *Partition) beginOf(cfg *jsapi.ConsumerConfig) uint64 {
 	if cfg.DeliverPolicy != jsapi.DeliverByStartTime || cfg.OptStartTime == nil {
 		return 0
 	}
-	return p.log.SeqAt(cfg.OptStartTime.UnixNano())
+	return p.log.SeqAt(jsapi.Nanos(*cfg.OptStartTime))
 }
 
 // UnpinConsumer lets another client of a group be pinned.

@@ -37,7 +37,7 @@ func (p *Partition) Get(req *jsapi.MsgGetRequest) (msg *jsapi.StoredMessage, err
 // badSelection says whether a request selects nothing or contradicts itself.
 func badSelection(r *jsapi.MsgGetRequest) bool {
 	timed := r.StartTime != nil && !r.StartTime.IsZero()
-	return r.Seq == 0 && r.LastFor == "" && r.NextFor == "" && !timed ||
+	return r.Seq == 0 && r.LastFor == "" && r.NextFor == "" && r.StartTime == nil ||
 		r.Seq > 0 && r.LastFor != "" || r.Seq > 0 && timed || timed && r.LastFor != "" || r.LastFor != "" && r.NextFor != ""
 }
 
@@ -45,7 +45,7 @@ func badSelection(r *jsapi.MsgGetRequest) bool {
 func (s *state) find(r *jsapi.MsgGetRequest, rec *segment.Record) (seq uint64, t int64) {
 	from := r.Seq
 	if r.StartTime != nil && !r.StartTime.IsZero() {
-		from = s.p.log.SeqAt(r.StartTime.UnixNano())
+		from = s.p.log.SeqAt(jsapi.Nanos(*r.StartTime))
 	}
 	switch {
 	case r.LastFor != "":
@@ -164,9 +164,8 @@ func (g *get) read(body []byte) {
 		g.status = getMalformed
 		return
 	}
-	timed := req.StartTime != nil && !req.StartTime.IsZero()
 	switch {
-	case req.Seq == 0 && req.LastFor == "" && req.NextFor == "" && !timed && len(req.MultiLast) == 0:
+	case req.Seq == 0 && req.LastFor == "" && req.NextFor == "" && req.StartTime == nil && len(req.MultiLast) == 0:
 		g.status = getEmpty
 	case selectsMany(req) && badMany(req), !selectsMany(req) && badSelection(req):
 		g.status = getBad

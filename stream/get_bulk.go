@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"godwit/protocol/jsapi"
+	"godwit/protocol/subject"
 	"godwit/stream/consumer"
 	"godwit/stream/segment"
 )
@@ -22,20 +23,22 @@ const (
 
 // bulk is a direct get of many messages that is being answered, some in each turn.
 type bulk struct {
-	reply  []byte
-	noHdr  bool
-	multi  bool
-	seqs   []uint64 // multi: what is still to be sent
-	filter string   // else: messages on these subjects,
-	next   uint64   // from here on
-	end    uint64   // up to this one
+	reply []byte
+	noHdr bool
+	multi bool
+	// multi: what is still to be sent, ascending, and subjects whose last message up to end is still looked for, with
+	// what was found so far
+	seqs   []uint64
+	older  map[string]uint64
+	filter string // else: messages on these subjects
+	next   uint64 // where the log is read on
+	end    uint64 // and how far
 	rd     *reader
 
 	left    int // messages that may still be sent
 	bytes   int // and bytes; the message that passes it is sent
 	pending uint64
 	last    uint64 // sequence sent before
-	upTo    uint64 // multi: the newest that counts
 }
 
 // selectsMany says whether a request may have several messages as its answer.
@@ -47,17 +50,17 @@ func badMany(r *jsapi.MsgGetRequest) bool {
 		return r.LastFor != "" || badSelection(r)
 	}
 	timed := r.StartTime != nil && !r.StartTime.IsZero()
-	return r.LastFor != "" || r.NextFor != "" || r.Seq > 0 && timed || r.UpToSeq > 0 && r.UpToTime != nil && !r.UpToTime.IsZero()
+	return r.LastFor != "" || r.NextFor != "" || r.Seq > 0 && timed || r.UpToSeq > 0 && r.UpToTime != nil
 }
 
 // openBulk begins to answer a request for many messages.
 func (p *Partition) openBulk(reply []byte, r *jsapi.MsgGetRequest) {
 	b := &bulk{reply: slices.Clone(reply), noHdr: r.NoHeaders, left: max(r.Batch, 0), bytes: bulkBytes, next: max(r.Seq, p.first), end: p.last}
 	if r.StartTime != nil && !r.StartTime.IsZero() {
-		b.next = max(p.log.SeqAt(r.StartTime.UnixNano()), p.first)
+		b.next = max(p.log.SeqAt(jsapi.Nanos(*r.StartTime)), p.first)
 	}
-	if r.MaxBytes > 0 {
-		b.bytes = r.MaxBytes
+	if r.MaxBytes != 0 {
+		b.bytes = max(r.MaxBytes, 1)
 	}
 	if len(r.MultiLast) > 0 {
 		p.openMulti(b, r)
@@ -76,29 +79,30 @@ func (p *Partition) openBulk(reply []byte, r *jsapi.MsgGetRequest) {
 	p.bulks = append(p.bulks, b)
 }
 
-// openMulti begins to answer a request for the last messages of subjects.
+// openMulti begins to answer a request for the last messages of subjects. The time that a request begins at does not count
+// here, as in nats-server.
 func (p *Partition) openMulti(b *bulk, r *jsapi.MsgGetRequest) {
-	b.multi, b.noHdr, b.upTo = true, false, p.last
-	if r.Batch == 0 {
-		b.left, b.bytes = math.MaxInt, bulkBytes
+	b.multi, b.noHdr = true, false
+	if r.Batch <= 0 {
+		b.left = math.MaxInt
 	}
 	if r.UpToSeq > 0 {
-		b.upTo = min(r.UpToSeq, p.last)
+		b.end = min(r.UpToSeq, p.last)
 	}
-	if r.UpToTime != nil && !r.UpToTime.IsZero() {
-		b.upTo = min(p.log.SeqAt(r.UpToTime.UnixNano())-1, p.last)
+	if r.UpToTime != nil {
+		b.end = min(max(p.log.SeqAt(jsapi.Nanos(*r.UpToTime)), 1)-1, p.last)
 	}
-	var ok bool
-	b.seqs, ok = p.lastsUpTo(r.MultiLast, b.next, b.upTo, multiMax)
-	switch {
-	case !ok:
-		p.getStatus(b.reply, getTooMany)
-	case len(b.seqs) == 0:
+	filters := slices.DeleteFunc(slices.Clone(r.MultiLast), func(f string) bool { return f == "" })
+	if len(filters) == 0 || !p.lasts(b, filters, max(r.Seq, p.first)) {
 		p.getStatus(b.reply, getNoResults)
-	default:
-		b.pending = uint64(len(b.seqs))
-		p.bulks = append(p.bulks, b)
+		return
 	}
+	if len(b.seqs)+len(b.older) > multiMax {
+		p.getStatus(b.reply, getTooMany)
+		return
+	}
+	b.pending = uint64(len(b.seqs))
+	p.bulks = append(p.bulks, b)
 }
 
 // stepBulks sends something of each request that is being answered, and returns true if there is more.
@@ -121,6 +125,9 @@ func (p *Partition) stepBulks() (again bool) {
 
 // stepBulk sends some messages and returns true if there are more to come.
 func (p *Partition) stepBulk(b *bulk) (more bool) {
+	if b.older != nil && p.look(b) {
+		return true
+	}
 	var r segment.Record
 	sent := 0
 	for looked := 0; b.left > 0 && b.bytes > 0; looked++ {
@@ -149,7 +156,7 @@ func (p *Partition) stepBulk(b *bulk) (more bool) {
 	h := append(p.head[:0], "NATS/1.0 204 EOB\r\n"...)
 	h = b.appendCounts(h)
 	if b.multi {
-		h = append(strconv.AppendUint(append(h, "Nats-UpTo-Sequence: "...), b.upTo, 10), "\r\n"...)
+		h = append(strconv.AppendUint(append(h, "Nats-UpTo-Sequence: "...), b.end, 10), "\r\n"...)
 	}
 	h = append(h, "\r\n"...)
 	p.head = h
@@ -171,19 +178,27 @@ func (p *Partition) nextOfBulk(b *bulk, r *segment.Record) (seq uint64, t int64,
 		}
 		return seq, t, true
 	}
+	seq, t, ok = p.readOn(b, r)
+	if seq > 0 && b.filter != "" && !subject.Match(b.filter, r.Subject) {
+		seq = 0
+	}
+	return seq, t, ok
+}
+
+// readOn reads the next message of the log up to b.end; seq is 0 if it is stored no more. ok is false at the end.
+func (p *Partition) readOn(b *bulk, r *segment.Record) (seq uint64, t int64, ok bool) {
 	if b.rd == nil {
 		b.rd = p.reader(b.next)
 	}
 	if live := p.deleted.next(max(b.next, p.first)); live > b.next+16 {
 		b.rd.Seek(live)
 	}
-	seq, t, ok = b.rd.Next(b.end, r)
-	if !ok {
+	if seq, t, ok = b.rd.Next(b.end, r); !ok {
 		return 0, 0, false
 	}
 	b.next = seq + 1
-	if !p.has(seq) || b.filter != "" && !matchesAny([]string{b.filter}, r.Subject) {
-		return 0, 0, true
+	if !p.has(seq) {
+		seq = 0
 	}
 	return seq, t, true
 }
@@ -208,36 +223,51 @@ func (b *bulk) appendCounts(h []byte) []byte {
 	return append(h, "\r\n"...)
 }
 
-// lastsUpTo returns the last message in [from, to] of each subject that the filters match, ascending; ok is false if there
-// are more than limit.
-func (s *state) lastsUpTo(filters []string, from, to uint64, limit int) (seqs []uint64, ok bool) {
-	low := to + 1 // where the ones of subjects lie that have newer messages
-	later := map[string]uint64{}
+// lasts notes the last message in [from, b.end] of each subject that the filters match, or that it has to be looked for, up
+// to one more than multiMax. It returns false if no subject has a message up to b.end.
+func (s *state) lasts(b *bulk, filters []string, from uint64) (some bool) {
+	b.next = b.end + 1
 	s.matchEntries(filters, func(i int) {
 		e := &s.subjects.entries[i]
-		switch last := s.lastOf(i); {
-		case last < from || e.first > to || len(seqs)+len(later) > limit:
-		case last <= to:
-			seqs = append(seqs, last)
+		last := s.lastOf(i)
+		some = some || e.first <= b.end
+		switch {
+		case last < from || e.first > b.end || len(b.seqs)+len(b.older) > multiMax:
+		case last <= b.end:
+			if !slices.Contains(b.seqs, last) { // a filter may be there twice
+				b.seqs = append(b.seqs, last)
+			}
 		default:
-			low = min(low, max(from, e.first))
-			later[string(s.subjects.name(i))] = 0
+			if b.older == nil {
+				b.older = map[string]uint64{}
+			}
+			b.older[string(s.subjects.name(i))] = 0
+			b.next = min(b.next, max(from, e.first))
 		}
 	})
-	if len(later) > 0 {
-		s.scan(low, to, func(seq uint64, _ int64, r *segment.Record) bool {
-			if _, wanted := later[string(r.Subject)]; wanted {
-				later[string(r.Subject)] = seq
+	slices.Sort(b.seqs)
+	return some
+}
+
+// look reads on for the last messages of subjects that have newer ones, and returns true if it is not done.
+func (p *Partition) look(b *bulk) (more bool) {
+	var r segment.Record
+	for range bulkLook {
+		seq, _, ok := p.readOn(b, &r)
+		if !ok {
+			for _, seq := range b.older {
+				if seq > 0 {
+					b.seqs = append(b.seqs, seq)
+				}
 			}
-			return true
-		})
-		for _, seq := range later {
-			if seq > 0 {
-				seqs = append(seqs, seq)
-			}
+			b.older = nil
+			slices.Sort(b.seqs)
+			b.pending = uint64(len(b.seqs))
+			return false
+		}
+		if _, wanted := b.older[string(r.Subject)]; wanted && seq > 0 {
+			b.older[string(r.Subject)] = seq
 		}
 	}
-	slices.Sort(seqs)
-	seqs = slices.Compact(seqs) // a filter may be there twice
-	return seqs, len(seqs) <= limit
+	return true
 }

@@ -87,6 +87,22 @@ func TestDirectGetOfMany(t *testing.T) {
 		{`{"multi_last":["s.a"],"last_by_subj":"s.a"}`, "408 Bad Request"},
 		{`{"multi_last":["s.a"],"next_by_subj":"s.a"}`, "408 Bad Request"},
 		{`{"multi_last":[]}`, "408 Empty Request"},
+		{`{"multi_last":["s.>"],"seq":99}`, "204 EOB 0 0 6"},
+		{`{"multi_last":["s.>"],"batch":-1}`, "4 2 0, 5 1 4, 6 0 5, 204 EOB 0 6 6"},
+		{`{"multi_last":["s.>"],"max_bytes":1}`, "4 2 0, 204 EOB 2 4 6"},
+		{`{"multi_last":["s.>"],"max_bytes":-1}`, "4 2 0, 204 EOB 2 4 6"},
+		{`{"multi_last":["s.>"],"up_to_seq":18446744073709551615}`, "4 2 0, 5 1 4, 6 0 5, 204 EOB 0 6 6"},
+		{`{"multi_last":["s.>"],"up_to_time":"9999-12-31T23:59:59Z"}`, "4 2 0, 5 1 4, 6 0 5, 204 EOB 0 6 6"},
+		{`{"multi_last":["s.>"],"up_to_time":"0001-01-01T00:00:00Z"}`, "404 No Results"},
+		{`{"multi_last":[""]}`, "404 No Results"},
+		{`{"multi_last":["","s.c"]}`, "4 0 0, 204 EOB 0 4 6"},
+		{`{"seq":1,"batch":3,"max_bytes":-1}`, "1 4 0, 204 EOB 4 1"},
+		{`{"batch":1,"start_time":"0001-01-01T00:00:00Z"}`, "1 4 0, 204 EOB 4 1"},
+		{`{"batch":1,"start_time":"1500-01-01T00:00:00Z"}`, "1 4 0, 204 EOB 4 1"},
+		{`{"batch":1,"start_time":"9999-12-31T23:59:59Z"}`, "404 Message Not Found"},
+		{`{"start_time":"9999-12-31T23:59:59Z"}`, "404 Message Not Found"},
+		{`{"seq":18446744073709551615,"batch":2}`, "404 Message Not Found"},
+		{`{"seq":1,"batch":9223372036854775807}`, "1 4 0, 2 3 1, 4 2 2, 5 1 4, 6 0 5, 204 EOB 0 6"},
 	} {
 		if got := b.direct(tt.body); got != tt.want {
 			t.Errorf("%s\n got %s\nwant %s", tt.body, got, tt.want)
@@ -110,5 +126,16 @@ func TestDirectGetOfManyInTurns(t *testing.T) {
 	}
 	if got := b.direct(`{"multi_last":["s.>"]}`); got != "413 Too Many Results" {
 		t.Fatal(got)
+	}
+	for range 5 { // the last ones up to a sequence lie far back
+		b.pubs(list...)
+	}
+	var names []string
+	for i := range 300 {
+		names = append(names, fmt.Sprintf("%q", fmt.Sprint("s.", i)))
+	}
+	got = strings.Split(b.direct(fmt.Sprintf(`{"multi_last":[%s],"up_to_seq":%d}`, strings.Join(names, ","), 3*n)), ", ")
+	if len(got) != 301 || got[0] != fmt.Sprint(2*n+1, " 299 0") || got[299] != fmt.Sprint(2*n+300, " 0 ", 2*n+299) || got[300] != fmt.Sprint("204 EOB 0 ", 2*n+300, " ", 3*n) {
+		t.Fatalf("%d answers: %v", len(got), got)
 	}
 }

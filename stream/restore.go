@@ -193,7 +193,7 @@ func (w *restoring) finish() error {
 		w.next = last
 		at := w.latest
 		if !w.state.LastTime.IsZero() {
-			at = w.state.LastTime.UnixNano()
+			at = jsapi.Nanos(w.state.LastTime)
 		}
 		w.add(&segment.Record{Attrs: attrUnwanted}, at)
 		if err := w.flush(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"godwit/protocol/jsapi"
 	"godwit/protocol/subject"
 	"godwit/stream/segment"
 	"godwit/stream/timetable"
@@ -107,7 +108,7 @@ func (s *state) noteFired(r *segment.Record) {
 	if err != nil {
 		return
 	}
-	t.due = at.UnixNano()
+	t.due = jsapi.Nanos(at)
 	x.heap.add(expiry{t.due, t.seq})
 }
 

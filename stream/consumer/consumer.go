@@ -183,7 +183,7 @@ func (c *Consumer) exhausted(deliveries uint32) bool {
 
 // paused says whether deliveries are suspended.
 func (c *Consumer) paused(now int64) bool {
-	return c.cfg.PauseUntil != nil && c.cfg.PauseUntil.UnixNano() > now && !c.cfg.PauseUntil.IsZero()
+	return c.cfg.PauseUntil != nil && jsapi.Nanos(*c.cfg.PauseUntil) > now
 }
 
 // moveFloor computes the ack floor after something was delivered or resolved.

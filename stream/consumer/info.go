@@ -32,7 +32,7 @@ func (c *Consumer) Info(now int64) *jsapi.ConsumerInfo {
 	}
 	if c.paused(now) {
 		info.Paused = true
-		info.PauseRemaining = time.Duration(c.cfg.PauseUntil.UnixNano() - now)
+		info.PauseRemaining = time.Duration(jsapi.Nanos(*c.cfg.PauseUntil) - now)
 	}
 	return info
 }

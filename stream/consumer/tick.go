@@ -2,6 +2,8 @@ package consumer
 
 import (
 	"math"
+
+	"godwit/protocol/jsapi"
 )
 
 // never is a deadline that does not come.
@@ -65,7 +67,7 @@ func (c *Consumer) NextDue(now int64) int64 {
 	}
 	if u := c.cfg.PauseUntil; u != nil && c.paused(now) {
 		c.waiting = true
-		due = min(due, u.UnixNano())
+		due = min(due, jsapi.Nanos(*u))
 	}
 	return min(due, c.inactiveAt(now))
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	_ "time/tzdata" // zones where the system has none
+
+	"godwit/protocol/jsapi"
 )
 
 var (
@@ -42,7 +44,7 @@ func Parse(pattern, zone string) (Table, error) {
 		if err != nil || zone != "" {
 			return Table{}, ErrPattern
 		}
-		return Table{at: nanos(t)}, nil
+		return Table{at: jsapi.Nanos(t)}, nil
 	}
 	if text, ok := strings.CutPrefix(pattern, "@every "); ok {
 		d, err := time.ParseDuration(text)
@@ -67,17 +69,6 @@ func Parse(pattern, zone string) (Table, error) {
 		}
 	}
 	return Table{cal: cal}, nil
-}
-
-// nanos returns a time in ns since 1970; one beyond what that can count is never, or the earliest.
-func nanos(t time.Time) int64 {
-	switch {
-	case t.Year() > 2261:
-		return Never
-	case t.Year() < 1678:
-		return math.MinInt64
-	}
-	return t.UnixNano()
 }
 
 // First returns when something scheduled at now is due first; for a calendar without such a time Never.
