@@ -227,25 +227,26 @@ func (w *worker) consume(ctx context.Context, st jetstream.Stream, e *expected) 
 	if err != nil {
 		return err
 	}
-	for m := range batch.Messages() {
-		meta, err := m.Metadata()
-		if err != nil {
-			return err
-		}
-		seq := meta.Sequence.Stream
-		if e.acked[seq] {
-			return fmt.Errorf("sequence %d is delivered again although its ack was confirmed", seq)
-		}
-		if want, ok := e.msgs[seq]; !ok || want.subject != m.Subject() || want.body != string(m.Data()) {
-			return fmt.Errorf("sequence %d is delivered as %s %.40q, want %+v", seq, m.Subject(), m.Data(), want)
-		}
-		e.acked[seq] = true
-		if w.cfg.Retention != jetstream.LimitsPolicy {
-			delete(e.msgs, seq)
-		}
-		return m.DoubleAck(ctx)
+	m, ok := <-batch.Messages()
+	if !ok {
+		return batch.Error()
 	}
-	return batch.Error()
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	seq := meta.Sequence.Stream
+	if e.acked[seq] {
+		return fmt.Errorf("sequence %d is delivered again although its ack was confirmed", seq)
+	}
+	if want, ok := e.msgs[seq]; !ok || want.subject != m.Subject() || want.body != string(m.Data()) {
+		return fmt.Errorf("sequence %d is delivered as %s %.40q, want %+v", seq, m.Subject(), m.Data(), want)
+	}
+	e.acked[seq] = true
+	if w.cfg.Retention != jetstream.LimitsPolicy {
+		delete(e.msgs, seq)
+	}
+	return m.DoubleAck(ctx)
 }
 
 // verify holds the restarted stream to the model: with the operation that the kill has cut off, or without it.
