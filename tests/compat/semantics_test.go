@@ -106,7 +106,7 @@ func TestNoResponders(t *testing.T) {
 		{name: "not without a reply", send: "SUB r.1 7\r\nPUB nobody 2\r\nhi\r\n"},
 		{name: "not when somebody gets it", send: "SUB r.1 7\r\nSUB a 8\r\nPUB a r.1 2\r\nhi\r\n", want: "MSG a 8 r.1 2\r\nhi\r\n"},
 		{name: "not unless asked for", connect: connectLine(quiet + `,"headers":true,"protocol":1`), send: "SUB r.1 7\r\nPUB nobody r.1 2\r\nhi\r\n"},
-		{name: "told again after the only subscriber left", send: "SUB r.1 7\r\nSUB a 8\r\nUNSUB 8\r\nPUB a r.1 0\r\n\r\n", want: status("r.1", "7", "a")},
+		{name: "told again after the only subscriber left", send: "SUB r.1 7\r\nSUB left 8\r\nUNSUB 8\r\nPUB left r.1 0\r\n\r\n", want: status("r.1", "7", "left")},
 	})
 }
 
