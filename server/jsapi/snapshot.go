@@ -99,7 +99,10 @@ func (s *snapshot) run(b *stream.Backup) {
 	s.advise("SNAPSHOT_CREATE", func(a *jsapi.TransferAdvisory) { a.State = &b.State })
 	sub := s.r.caller.index.SubscribeReceiver(s.acks+">", "", s)
 	defer s.r.caller.index.Unsubscribe(sub)
-	err := b.Write(s)
+	err := s.awaitListener()
+	if err == nil {
+		err = b.Write(s)
+	}
 	if err == nil {
 		err = s.awaitInterest()
 	}
@@ -159,9 +162,29 @@ func (s *snapshot) send() error {
 	return nil
 }
 
+const look = 50 * time.Millisecond // between looks for interest
+
+// awaitListener waits, for a while, until somebody subscribes to the subject itself if only wildcards match it: clients
+// take it from the subjects of their answers, where nobody expects it, and subscribe to it once they were answered.
+func (s *snapshot) awaitListener() error {
+	for waited := time.Duration(0); waited < noInterestAfter && s.onlyWildcards(); waited += look {
+		if err := s.pause(look); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *snapshot) onlyWildcards() (only bool) {
+	s.r.caller.index.EachMatch(s.to, func(sub *router.Sub) bool {
+		only = sub.Subject() != string(s.to)
+		return only
+	})
+	return only
+}
+
 // awaitInterest waits until somebody listens.
 func (s *snapshot) awaitInterest() error {
-	const look = 50 * time.Millisecond
 	for waited := time.Duration(0); !s.r.caller.index.HasInterest(s.to); waited += look {
 		if waited >= noInterestAfter {
 			return errNoInterest

@@ -171,3 +171,34 @@ func TestBackupAndRestoreCutOff(t *testing.T) {
 		t.Errorf("%v; the stream that is there was found: %v", err, found)
 	}
 }
+
+// A client that takes the subject of a backup from those of its answers, and subscribes to it once it was answered, gets
+// all of it.
+func TestBackupIsLostBeforeTheClientSubscribes(t *testing.T) {
+	s := harness.Start(t, harness.Options{Streams: true})
+	nc := s.Connect(t)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}}); err != nil {
+		t.Fatal(err)
+	}
+	to := nc.NewRespInbox()
+	m, err := nc.Request("$JS.API.STREAM.SNAPSHOT.S", []byte(`{"deliver_subject":"`+to+`"}`), 10*time.Second)
+	if err != nil || strings.Contains(string(m.Data), `"error"`) {
+		t.Fatalf("%v %v", m, err)
+	}
+	for range 50 { // the server has time to send it to nobody
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sub, err := nc.SubscribeSync(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = sub.NextMsg(10 * time.Second); err != nil || len(m.Data) == 0 {
+		t.Fatalf("%+v %v", m, err)
+	}
+}
