@@ -1,6 +1,10 @@
 package jetstream
 
-import "godwit/protocol/jsapi"
+import (
+	"math"
+
+	"godwit/protocol/jsapi"
+)
 
 // quota is what the account and the server grant a stream. It implements stream.Quota.
 type quota struct {
@@ -48,7 +52,7 @@ func (a *Account) checkReservation(cfg *jsapi.StreamConfig, before int64) *jsapi
 	if cfg.Storage == jsapi.MemoryStorage {
 		code, limit, serverLimit = jsapi.ErrMemoryResourcesExceeded, a.limits.MaxMemory, s.opts.MaxMemory
 	}
-	own := a.reserved(cfg.Storage) - before + cfg.MaxBytes
+	own := atMost(a.reserved(cfg.Storage)-before, cfg.MaxBytes)
 	if limit >= 0 && own > limit {
 		return jsapi.Err(code)
 	}
@@ -57,7 +61,7 @@ func (a *Account) checkReservation(cfg *jsapi.StreamConfig, before int64) *jsapi
 	}
 	all := cfg.MaxBytes - before
 	for _, other := range s.Accounts() {
-		all += other.reserved(cfg.Storage)
+		all = atMost(all, other.reserved(cfg.Storage))
 	}
 	if all > serverLimit {
 		return jsapi.Err(code)
@@ -65,11 +69,19 @@ func (a *Account) checkReservation(cfg *jsapi.StreamConfig, before int64) *jsapi
 	return nil
 }
 
+// atMost adds two sizes; a sum beyond the largest number is that. y is not negative.
+func atMost(x, y int64) int64 {
+	if x > math.MaxInt64-y {
+		return math.MaxInt64
+	}
+	return x + y
+}
+
 // reserved is the sum of max_bytes of the account's streams of a storage type.
 func (a *Account) reserved(storage jsapi.Storage) (sum int64) {
 	for _, s := range a.all() {
 		if cfg := s.Config(); cfg.Storage == storage {
-			sum += max(0, cfg.MaxBytes)
+			sum = atMost(sum, max(0, cfg.MaxBytes))
 		}
 	}
 	return sum
