@@ -45,6 +45,7 @@ func (p *Partition) checkpoint(index uint64, consumers []byte) {
 		return
 	}
 	first := p.keepFrom()
+	dead := p.deadSegments() // in what is saved: a replay from there may read all the others
 	p.saves.Add(1)
 	go func() {
 		defer p.saves.Done()
@@ -55,7 +56,7 @@ func (p *Partition) checkpoint(index uint64, consumers []byte) {
 				err = p.log.DropBefore(first)
 			}
 			if err == nil {
-				p.giveBack()
+				p.giveBack(dead)
 			}
 			if err != nil && p.drained == nil {
 				p.opts.Hooks.Damaged(err)

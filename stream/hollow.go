@@ -1,18 +1,24 @@
 package stream
 
-// giveBack gives back the disk space of segments in which nothing is stored any more although older ones still hold
-// something: a key that is never written again must not keep all that came after it. It is called after a checkpoint.
-func (p *Partition) giveBack() {
-	if p.drained != nil || p.failed || len(p.backups) > 0 {
-		return
-	}
+// deadSegments returns the serial numbers of the segments in which nothing is stored.
+func (p *Partition) deadSegments() map[uint64]bool {
 	dead := map[uint64]bool{}
+	if len(p.backups) > 0 {
+		return dead
+	}
 	for _, r := range p.log.Inner() {
 		if r.First > r.Last || p.state.count(r.First, r.Last) == 0 {
 			dead[r.Serial] = true
 		}
 	}
-	if len(dead) == 0 {
+	return dead
+}
+
+// giveBack gives back the disk space of segments in which nothing is stored any more although older ones still hold
+// something: a key that is never written again must not keep all that came after it. It is called after a checkpoint,
+// with the segments that were dead in it.
+func (p *Partition) giveBack(dead map[uint64]bool) {
+	if len(dead) == 0 || p.drained != nil || p.failed || len(p.backups) > 0 {
 		return
 	}
 	p.ckpt.saving = true // both work on the checkpoints

@@ -3,8 +3,10 @@ package stream
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"godwit/protocol/jsapi"
@@ -59,4 +61,48 @@ func TestDiskStaysBoundedBehindAnOldKey(t *testing.T) {
 	if seqs, _ := b.pull("C", 100); len(seqs) != 21 || seqs[0] != 1 {
 		t.Fatalf("delivered %v", seqs)
 	}
+}
+
+// Messages that are deleted while a checkpoint is being written are not gone in what it holds: a power cut brings the log
+// back to it, and the deletes are applied again.
+func TestDeletesDuringACheckpointSurvive(t *testing.T) {
+	now := &clock{now: 1e18}
+	mem := vfs.NewMem()
+	hold := make(chan struct{})
+	var held atomic.Bool
+	slow := vfs.Inject(mem, func(op vfs.Op) *vfs.Fault {
+		if held.Load() && op.Kind == vfs.OpOpen && strings.Contains(op.Path, ".checkpoint") {
+			<-hold
+		}
+		return nil
+	})
+	b := openBench(t, mem, jsapi.StreamConfig{Name: "S", Subjects: []string{"s.>"}}, now, func(o *Options) { o.FS, o.SegmentBytes, o.TailBytes = slow, 4<<10, 4<<10 })
+	for i := range 60 {
+		b.pub(testMsg{subject: fmt.Sprint("s.", i), value: strings.Repeat("v", 200)})
+	}
+	b.checkpoint()
+	b.pub(testMsg{subject: "s.60", value: "v"})
+	held.Store(true)
+	for saving := false; !saving; {
+		now.pass(2 * checkpointWait)
+		b.p.box.wake()
+		b.inTurn(func() { saving = b.p.ckpt.saving })
+	}
+	for seq := uint64(2); seq < 50; seq++ {
+		if err := b.p.Delete(seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held.Store(false)
+	close(hold)
+	for busy := true; busy; runtime.Gosched() {
+		b.inTurn(func() { busy = b.p.ckpt.saving })
+	}
+	want := b.all()
+	r := openBench(t, mem.CrashClone(rand.New(rand.NewPCG(1, 1))), b.cfg, now, func(o *Options) { o.SegmentBytes, o.TailBytes = 4<<10, 4<<10 })
+	if got := r.all(); !slices.Equal(got, want) || r.state().Msgs != 13 || r.state().NumSubjects != 13 {
+		t.Fatalf("%+v\n%v\nwant\n%v", r.state(), got, want)
+	}
+	r.close()
+	b.close()
 }
