@@ -111,7 +111,7 @@ func (p *Partition) refuseAll(b *PubBatch) {
 
 // abortFlights refuses everything in flight after the log has failed. None of it is in the state.
 func (p *Partition) abortFlights() {
-	err := storeFailed("store is closed")
+	err := errClosed()
 	if cause := p.failure.Load(); cause != nil {
 		err = storeFailed((*cause).Error())
 	}

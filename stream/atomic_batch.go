@@ -44,8 +44,8 @@ type commitItem struct {
 func (p *Partition) judgeAtomic(b *PubBatch, i int, c *check) result {
 	refuse := func(code jsapi.Code, details ...string) result { return result{err: jsapi.Err(code, details...)} }
 	switch {
-	case p.failed || p.drained != nil:
-		return result{err: storeFailed("store is closed")}
+	case p.ending():
+		return result{err: errClosed()}
 	case p.cfg.Sealed:
 		return refuse(jsapi.ErrStreamSealed)
 	case !p.cfg.AllowAtomicPublish:
@@ -167,8 +167,8 @@ func (p *Partition) judgeCommit(b *PubBatch, a *atomicBatch, mark bool) result {
 // judgeMember checks one member of a batch, k counted from 0.
 func (p *Partition) judgeMember(cm *commit, item *commitItem, k int, rec *segment.Record) *jsapi.Error {
 	cfg, src, c := &p.cfg, item.src, item.c
-	if cfg.MaxMsgSize >= 0 && len(rec.Header)+len(rec.Value) > int(cfg.MaxMsgSize) {
-		return jsapi.Err(jsapi.ErrStreamMessageExceedsMaximum)
+	if err := p.judgeLength(rec); err != nil {
+		return err
 	}
 	hash := src.hashes[item.i]
 	if c != nil {

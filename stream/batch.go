@@ -164,6 +164,18 @@ func (b *PubBatch) record(i int) []byte {
 	return b.records[from:b.ends[i]]
 }
 
+// decode reads the i-th message as it was sent.
+func (b *PubBatch) decode(i int, rec *segment.Record) *jsapi.Error {
+	raw := b.record(i)
+	if len(raw) > recordMax {
+		return storeFailed("message too large")
+	}
+	if _, err := segment.ReadRecord(raw, rec); err != nil {
+		return storeFailed(err.Error())
+	}
+	return nil
+}
+
 // reply returns the reply subject of the i-th message, empty if it has none.
 func (b *PubBatch) reply(i int) []byte {
 	from := uint32(0)

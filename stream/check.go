@@ -76,7 +76,7 @@ func Repair(o Options, faults []segment.Fault) error {
 		return err
 	}
 	if err := p.log.Mend(); err != nil {
-		return fmt.Errorf("%w; %w", err, p.log.Close())
+		return errors.Join(err, p.log.Close())
 	}
 	p.now = time.Now().UnixNano()
 	p.lastCheckpoint()

@@ -20,7 +20,7 @@ type checkpointing struct {
 // rest follows when everything up to here is applied.
 func (p *Partition) maybeCheckpoint() {
 	k, s := &p.ckpt, &p.sched
-	if k.bytes == 0 || p.failed || p.drained != nil {
+	if k.bytes == 0 || p.ending() {
 		s.check = never
 		return
 	}

@@ -121,8 +121,8 @@ func (c *command) finish(err *jsapi.Error) {
 
 // command appends c; done is called when it is applied or has failed.
 func (p *Partition) command(c *command) {
-	if p.failed || p.drained != nil {
-		c.finish(storeFailed("store is closed"))
+	if p.ending() {
+		c.finish(errClosed())
 		return
 	}
 	if p.applying { // the queue of what is in flight is being worked off

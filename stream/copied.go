@@ -20,7 +20,7 @@ type Copied struct {
 	Time                   int64  // ns since 1970
 }
 
-// copyGap is how many missing sequences of a mirror are written as holes, so that batches stay large.
+// copyGap is how many missing sequences of what is copied or restored are written as holes, so that batches stay large.
 const copyGap = 64
 
 // LastSeq is the last sequence that was used.
@@ -34,7 +34,11 @@ func (p *Partition) LastSeq() (seq uint64) {
 // may have been stored; those that were not have to come again.
 func (p *Partition) Mirror(list []Copied) *jsapi.Error {
 	return p.copyIn(func() *jsapi.Error {
-		if err := p.copyRoom(list); err != nil {
+		size := uint64(0)
+		for i := range list {
+			size += p.stored(len(list[i].Subject), len(list[i].Header), len(list[i].Value))
+		}
+		if err := p.judgeQuota(size); err != nil {
 			return err
 		}
 		var open mirrored
@@ -67,9 +71,6 @@ func (p *Partition) Mirror(list []Copied) *jsapi.Error {
 // Skip makes a mirror go on behind a sequence, because its origin has nothing for it up to there.
 func (p *Partition) Skip(to uint64) *jsapi.Error {
 	return p.copyIn(func() *jsapi.Error {
-		if p.failed || p.drained != nil {
-			return storeFailed("store is closed")
-		}
 		if to < p.next {
 			return nil
 		}
@@ -91,26 +92,11 @@ func copiedAttrs(header []byte) byte {
 	return c.attrs(header) &^ (attrRollupSub | attrRollupAll)
 }
 
-// copyRoom says whether the account and the server have room for messages.
-func (p *Partition) copyRoom(list []Copied) *jsapi.Error {
-	if p.failed || p.drained != nil {
-		return storeFailed("store is closed")
-	}
-	size := uint64(0)
-	for i := range list {
-		size += p.stored(len(list[i].Subject), len(list[i].Header), len(list[i].Value))
-	}
-	return p.judgeQuota(size)
-}
-
 // Source stores messages of another stream as new ones. Their headers name where they come from: see HeaderSource. It
 // returns when they are as safe as the policy promises; the error is that of the first one that was refused, and
 // none behind it was stored. A duplicate is not refused.
 func (p *Partition) Source(list []Copied) *jsapi.Error {
 	return p.copyIn(func() *jsapi.Error {
-		if p.failed || p.drained != nil {
-			return storeFailed("store is closed")
-		}
 		for len(list) > 0 {
 			b := p.NewBatch()
 			b.internal, b.copied = true, true
@@ -128,11 +114,14 @@ func (p *Partition) Source(list []Copied) *jsapi.Error {
 	})
 }
 
-// copyIn runs f in the turn and waits until what it has proposed is safe.
+// copyIn runs f in the turn, unless the partition takes nothing more, and waits until what it has proposed is safe.
 func (p *Partition) copyIn(f func() *jsapi.Error) *jsapi.Error {
 	result := make(chan *jsapi.Error, 1)
 	if !p.box.call(func() {
-		refused := f()
+		refused := errClosed()
+		if !p.ending() {
+			refused = f()
+		}
 		p.flights.push(p.index).dones = []func(*jsapi.Error){func(err *jsapi.Error) {
 			if err == nil {
 				err = refused
@@ -140,7 +129,7 @@ func (p *Partition) copyIn(f func() *jsapi.Error) *jsapi.Error {
 			result <- err
 		}}
 	}, true) {
-		return storeFailed("store is closed")
+		return errClosed()
 	}
 	return <-result
 }

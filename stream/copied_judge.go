@@ -18,24 +18,12 @@ func (p *Partition) judgeCopied(b *PubBatch, i int, c *check) (r result, size ui
 }
 
 func (p *Partition) judgeSourced(b *PubBatch, i int, c *check) (r result, size uint64) {
-	raw := b.record(i)
-	if len(raw) > recordMax {
-		return result{err: storeFailed("message too large")}, 0
-	}
 	var rec segment.Record
-	if _, err := segment.ReadRecord(raw, &rec); err != nil {
-		return result{err: storeFailed(err.Error())}, 0
+	if err := b.decode(i, &rec); err != nil {
+		return result{err: err}, 0
 	}
-	tooLarge := func() bool {
-		return p.cfg.MaxMsgSize >= 0 && len(rec.Header)+len(rec.Value) > int(p.cfg.MaxMsgSize)
-	}
-	switch {
-	case p.failed || p.drained != nil:
-		return result{err: storeFailed("store is closed")}, 0
-	case p.cfg.Sealed:
-		return result{err: jsapi.Err(jsapi.ErrStreamSealed)}, 0
-	case tooLarge():
-		return result{err: jsapi.Err(jsapi.ErrStreamMessageExceedsMaximum)}, 0
+	if err := p.judgeAny(&rec); err != nil {
+		return result{err: err}, 0
 	}
 	if c.seen&seenMsgID != 0 {
 		if seq := p.dedup.find(p.dedup.hash(c.msgID.of(b.records)), p.stamp); seq != 0 {
@@ -51,8 +39,8 @@ func (p *Partition) judgeSourced(b *PubBatch, i int, c *check) (r result, size u
 	if c.seen&seenTTL != 0 && c.ttl != 0 && p.cfg.AllowMsgTTL {
 		p.raiseTTL(c, &rec)
 	}
-	if c.changed && tooLarge() {
-		return result{err: jsapi.Err(jsapi.ErrStreamMessageExceedsMaximum)}, 0
+	if err := p.judgeLength(&rec); err != nil { // it may have grown
+		return result{err: err}, 0
 	}
 	size = p.size(&rec)
 	if err := p.judgeQuota(size); err != nil {

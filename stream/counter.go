@@ -70,8 +70,8 @@ func (p *Partition) count(hash uint64, c *check, rec *segment.Record, before *bi
 		rec.Header = setHeader(nil, rec.Header, hdrCounterSources, string(sources))
 	}
 	c.changed = true
-	if p.cfg.MaxMsgSize >= 0 && len(rec.Header)+len(rec.Value) > int(p.cfg.MaxMsgSize) {
-		return nil, jsapi.Err(jsapi.ErrStreamMessageExceedsMaximum)
+	if err := p.judgeLength(rec); err != nil {
+		return nil, err
 	}
 	return value, nil
 }

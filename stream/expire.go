@@ -17,7 +17,7 @@ const expireEvery = int64(250 * time.Millisecond)
 // expireOld proposes to remove what is older than the stream's maximum age or its own time to live. Where delete markers
 // are wanted, the last message of a subject gives way to one.
 func (p *Partition) expireOld() {
-	if p.expiring || p.msgs == 0 || p.failed || p.drained != nil {
+	if p.expiring || p.msgs == 0 || p.ending() {
 		return
 	}
 	if p.commands > 0 { // which may remove the same

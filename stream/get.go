@@ -34,18 +34,33 @@ func (p *Partition) Get(req *jsapi.MsgGetRequest) (msg *jsapi.StoredMessage, err
 	return msg, nil
 }
 
+// startOfGet is where the time that a request begins at lies in the log; ok is false if it names none.
+func (s *state) startOfGet(r *jsapi.MsgGetRequest) (seq uint64, ok bool) {
+	if !timed(r) {
+		return 0, false
+	}
+	return s.p.log.SeqAt(jsapi.Nanos(*r.StartTime)), true
+}
+
+// timed says whether a request begins at a time. The zero time counts only in that the request is not empty.
+func timed(r *jsapi.MsgGetRequest) bool { return r.StartTime != nil && !r.StartTime.IsZero() }
+
+// selectsNothing says whether a request for one message has nothing to go by.
+func selectsNothing(r *jsapi.MsgGetRequest) bool {
+	return r.Seq == 0 && r.LastFor == "" && r.NextFor == "" && r.StartTime == nil
+}
+
 // badSelection says whether a request selects nothing or contradicts itself.
 func badSelection(r *jsapi.MsgGetRequest) bool {
-	timed := r.StartTime != nil && !r.StartTime.IsZero()
-	return r.Seq == 0 && r.LastFor == "" && r.NextFor == "" && r.StartTime == nil ||
-		r.Seq > 0 && r.LastFor != "" || r.Seq > 0 && timed || timed && r.LastFor != "" || r.LastFor != "" && r.NextFor != ""
+	return selectsNothing(r) || r.Seq > 0 && r.LastFor != "" || r.Seq > 0 && timed(r) || timed(r) && r.LastFor != "" ||
+		r.LastFor != "" && r.NextFor != ""
 }
 
 // find reads the message that a request selects; seq is 0 if there is none.
 func (s *state) find(r *jsapi.MsgGetRequest, rec *segment.Record) (seq uint64, t int64) {
 	from := r.Seq
-	if r.StartTime != nil && !r.StartTime.IsZero() {
-		from = s.p.log.SeqAt(jsapi.Nanos(*r.StartTime))
+	if at, ok := s.startOfGet(r); ok {
+		from = at
 	}
 	switch {
 	case r.LastFor != "":
@@ -143,7 +158,7 @@ func (b *GetBatch) Add(reply, subj, body []byte, tooNew bool) {
 				g.status = getMalformed
 			}
 			g.noHdr = req.NoHeaders
-			if req.Seq > 0 || req.LastFor != "" || req.NextFor != "" || req.Batch > 0 || req.StartTime != nil || len(req.MultiLast) > 0 {
+			if !selectsNothing(&req) || req.Batch > 0 || len(req.MultiLast) > 0 {
 				g.status = getBad
 			}
 		}
@@ -165,7 +180,7 @@ func (g *get) read(body []byte) {
 		return
 	}
 	switch {
-	case req.Seq == 0 && req.LastFor == "" && req.NextFor == "" && req.StartTime == nil && len(req.MultiLast) == 0:
+	case selectsNothing(req) && len(req.MultiLast) == 0:
 		g.status = getEmpty
 	case selectsMany(req) && badMany(req), !selectsMany(req) && badSelection(req):
 		g.status = getBad

@@ -49,15 +49,14 @@ func badMany(r *jsapi.MsgGetRequest) bool {
 	if len(r.MultiLast) == 0 {
 		return r.LastFor != "" || badSelection(r)
 	}
-	timed := r.StartTime != nil && !r.StartTime.IsZero()
-	return r.LastFor != "" || r.NextFor != "" || r.Seq > 0 && timed || r.UpToSeq > 0 && r.UpToTime != nil
+	return r.LastFor != "" || r.NextFor != "" || r.Seq > 0 && timed(r) || r.UpToSeq > 0 && r.UpToTime != nil
 }
 
 // openBulk begins to answer a request for many messages.
 func (p *Partition) openBulk(reply []byte, r *jsapi.MsgGetRequest) {
 	b := &bulk{reply: slices.Clone(reply), noHdr: r.NoHeaders, left: max(r.Batch, 0), bytes: bulkBytes, next: max(r.Seq, p.first), end: p.last}
-	if r.StartTime != nil && !r.StartTime.IsZero() {
-		b.next = max(p.log.SeqAt(jsapi.Nanos(*r.StartTime)), p.first)
+	if at, ok := p.startOfGet(r); ok {
+		b.next = max(at, p.first)
 	}
 	if r.MaxBytes != 0 {
 		b.bytes = max(r.MaxBytes, 1)

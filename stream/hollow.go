@@ -18,7 +18,7 @@ func (p *Partition) deadSegments() map[uint64]bool {
 // something: a key that is never written again must not keep all that came after it. It is called after a checkpoint,
 // with the segments that were dead in it.
 func (p *Partition) giveBack(dead map[uint64]bool) {
-	if len(dead) == 0 || p.drained != nil || p.failed || len(p.backups) > 0 {
+	if len(dead) == 0 || p.ending() || len(p.backups) > 0 {
 		return
 	}
 	p.ckpt.saving = true // both work on the checkpoints

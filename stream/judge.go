@@ -26,23 +26,14 @@ func (p *Partition) judge(b *PubBatch, i int, c *check) (r result, size uint64) 
 
 // judgeOne decides about a message by itself, in the protocol's order.
 func (p *Partition) judgeOne(b *PubBatch, i int, c *check) (r result, size uint64) {
-	raw := b.record(i)
-	if len(raw) > recordMax {
-		return result{err: storeFailed("message too large")}, 0
-	}
 	var rec segment.Record
-	if _, err := segment.ReadRecord(raw, &rec); err != nil {
-		return result{err: storeFailed(err.Error())}, 0
+	if err := b.decode(i, &rec); err != nil {
+		return result{err: err}, 0
 	}
 	size = p.size(&rec)
 	cfg := &p.cfg
-	switch {
-	case p.failed || p.drained != nil:
-		return result{err: storeFailed("store is closed")}, size
-	case cfg.Sealed:
-		return result{err: jsapi.Err(jsapi.ErrStreamSealed)}, size
-	case cfg.MaxMsgSize >= 0 && len(rec.Header)+len(rec.Value) > int(cfg.MaxMsgSize):
-		return result{err: jsapi.Err(jsapi.ErrStreamMessageExceedsMaximum)}, size
+	if err := p.judgeAny(&rec); err != nil {
+		return result{err: err}, size
 	}
 	if c != nil {
 		if r := p.judgeHeaders(b, i, c, &rec); r.err != nil || r.duplicate {
@@ -75,6 +66,11 @@ func (p *Partition) judgeOne(b *PubBatch, i int, c *check) (r result, size uint6
 	}
 	return r, size
 }
+
+// ending says that the partition takes nothing more: a write has failed, or it is being closed.
+func (p *Partition) ending() bool { return p.failed || p.drained != nil }
+
+func errClosed() *jsapi.Error { return storeFailed("store is closed") }
 
 func storeFailed(text string) *jsapi.Error {
 	return jsapi.Err(jsapi.ErrStreamStoreFailed, "err", text)
@@ -215,6 +211,25 @@ func (p *Partition) raiseTTL(c *check, rec *segment.Record) {
 	}
 	rec.Header = setHeader(nil, rec.Header, hdrTTL, strconv.FormatInt(least, 10))
 	c.changed = true
+}
+
+// judgeAny makes the checks that every message has to pass, wherever it comes from.
+func (p *Partition) judgeAny(rec *segment.Record) *jsapi.Error {
+	switch {
+	case p.ending():
+		return errClosed()
+	case p.cfg.Sealed:
+		return jsapi.Err(jsapi.ErrStreamSealed)
+	}
+	return p.judgeLength(rec)
+}
+
+// judgeLength checks a message against max_msg_size.
+func (p *Partition) judgeLength(rec *segment.Record) *jsapi.Error {
+	if p.cfg.MaxMsgSize >= 0 && len(rec.Header)+len(rec.Value) > int(p.cfg.MaxMsgSize) {
+		return jsapi.Err(jsapi.ErrStreamMessageExceedsMaximum)
+	}
+	return nil
 }
 
 // judgeQuota checks what account and server have room for.

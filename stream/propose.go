@@ -70,7 +70,7 @@ func (p *Partition) appendBatch(h segment.Head, body ...[]byte) *flight {
 // careful says that every message of b has to be looked at, not only those with headers that want it.
 func (p *Partition) careful(b *PubBatch) bool {
 	c := &p.cfg
-	if p.failed || p.drained != nil || c.Sealed || c.MaxMsgSize >= 0 || c.Discard == jsapi.DiscardNew || c.Retention == jsapi.InterestRetention ||
+	if p.ending() || c.Sealed || c.MaxMsgSize >= 0 || c.Discard == jsapi.DiscardNew || c.Retention == jsapi.InterestRetention ||
 		c.AllowMsgCounter || len(b.records) > recordMax {
 		return true
 	}

@@ -19,10 +19,8 @@ import (
 // ErrArchive: an archive contradicts itself.
 var ErrArchive = errors.New("archive contradicts itself")
 
-const (
-	restoreGap       = 64        // missing sequences that are written as holes, so that batches stay large
-	restoreConsumers = 256 << 20 // bytes of consumers that are held until the messages are written
-)
+// restoreConsumers bounds the bytes of consumers that are held until the messages are written.
+const restoreConsumers = 256 << 20
 
 // restoring writes the log of a partition from an archive.
 type restoring struct {
@@ -90,8 +88,11 @@ func (w *restoring) entry(e *archive.Entry) error {
 
 func (w *restoring) consumer(name string, text []byte) error {
 	c := &consumer.Archived{}
-	if err := json.Unmarshal(text, c); err != nil || c.Config == nil {
+	if err := json.Unmarshal(text, c); err != nil {
 		return fmt.Errorf("%w: consumer %q: %w", ErrArchive, name, err)
+	}
+	if c.Config == nil {
+		return fmt.Errorf("%w: consumer %q has no configuration", ErrArchive, name)
 	}
 	if w.held += len(text); w.held > restoreConsumers {
 		return fmt.Errorf("%w: more than %d bytes of consumers", ErrArchive, restoreConsumers)
@@ -121,7 +122,7 @@ func (w *restoring) message(e *archive.Entry) error {
 	case len(e.Name)+len(e.Header)+len(e.Payload) > recordMax:
 		return fmt.Errorf("%w: message %d is too large", ErrArchive, e.Seq)
 	}
-	if w.count > 0 && e.Seq-w.next <= restoreGap {
+	if w.count > 0 && e.Seq-w.next <= copyGap {
 		for w.next < e.Seq {
 			w.add(&segment.Record{Attrs: attrUnwanted}, e.Time)
 		}
@@ -132,14 +133,7 @@ func (w *restoring) message(e *archive.Entry) error {
 		}
 		w.next = e.Seq
 	}
-	r := &segment.Record{Subject: e.Name, Value: e.Payload}
-	if len(e.Header) > 0 {
-		r.Header = e.Header
-		c := check{}
-		scanHeader(e.Header, 0, uint32(len(e.Header)), &c)
-		r.Attrs = c.attrs(e.Header) &^ (attrRollupSub | attrRollupAll) // that has happened
-	}
-	w.add(r, e.Time)
+	w.add(&segment.Record{Attrs: copiedAttrs(e.Header), Subject: e.Name, Header: e.Header, Value: e.Payload}, e.Time)
 	return nil
 }
 

@@ -162,7 +162,7 @@ func (p *Partition) removeNeedless(seqs []uint64) {
 // those that nobody needs are gone: all of them, unless there are many.
 func (p *Partition) startSweep(from uint64, done func()) {
 	s := &p.keep.sweep
-	if p.cfg.Retention != jsapi.InterestRetention || p.failed || p.drained != nil {
+	if p.cfg.Retention != jsapi.InterestRetention || p.ending() {
 		if done != nil {
 			done()
 		}
@@ -205,7 +205,7 @@ func (p *Partition) sweepStep() {
 	if !p.sweeping() {
 		return
 	}
-	if p.failed || p.drained != nil || p.cfg.Retention != jsapi.InterestRetention {
+	if p.ending() || p.cfg.Retention != jsapi.InterestRetention {
 		s.at, s.to = 1, 0
 		p.endWaits()
 		return

@@ -114,7 +114,7 @@ func (s *state) noteFired(r *segment.Record) {
 
 // fire lets the schedules that are due produce their messages.
 func (p *Partition) fire() {
-	if p.failed || p.drained != nil || p.cfg.Sealed {
+	if p.ending() || p.cfg.Sealed {
 		return
 	}
 	b := p.NewBatch()

@@ -101,8 +101,9 @@ func (l *Log) keepCheckpoint(newest checkpointFile) error {
 	return nil
 }
 
-// copyCheckpoint makes a second file of the newest checkpoint, in the place of the one before it. files is held.
-func (l *Log) copyCheckpoint() error {
+// copyCheckpoint makes a second file of the newest checkpoint, in the place of the one before it. change, unless it is nil,
+// alters the copy. files is held.
+func (l *Log) copyCheckpoint(change func(*checkpoint)) error {
 	newest := l.files.checkpoints[0]
 	path := filepath.Join(l.opts.Dir, newest.name())
 	c, reason, err := readCheckpoint(l.opts.FS, path, newest.index, l.hash)
@@ -111,6 +112,9 @@ func (l *Log) copyCheckpoint() error {
 	}
 	if err != nil {
 		return fmt.Errorf("copy checkpoint: %w", err)
+	}
+	if change != nil {
+		change(c)
 	}
 	file := checkpointFile{newest.index, !newest.copy}
 	if err := vfs.WriteFileSync(l.opts.FS, filepath.Join(l.opts.Dir, file.name()), c.encode(l.hash), c.state); err != nil {

@@ -28,7 +28,7 @@ func (l *Log) DropBefore(seq uint64) error {
 		return nil
 	}
 	if len(kept) < 2 || kept[1].index < segs[n-1].last.Load() {
-		if err := l.copyCheckpoint(); err != nil {
+		if err := l.copyCheckpoint(nil); err != nil {
 			return fmt.Errorf("drop segments: %w", err)
 		}
 	}

@@ -6,9 +6,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
-
-	"godwit/stream/vfs"
 )
 
 // Range is the sequences that a sealed segment between others may hold.
@@ -58,7 +55,14 @@ func (l *Log) Hollow(serials map[uint64]bool) error {
 	}
 	l.waitForTasks() // that could make index files after they were removed
 	for range 2 {
-		if err := l.hollowCheckpoint(serials); err != nil {
+		err := l.copyCheckpoint(func(c *checkpoint) {
+			for i := range c.segments {
+				if s := &c.segments[i]; serials[s.serial] {
+					s.end, s.maxTime = segmentHeadBytes, math.MinInt64
+				}
+			}
+		})
+		if err != nil {
 			return fmt.Errorf("hollow segments: %w", err)
 		}
 	}
@@ -70,30 +74,6 @@ func (l *Log) Hollow(serials map[uint64]bool) error {
 		return fmt.Errorf("hollow segments: %w", err)
 	}
 	return nil
-}
-
-// hollowCheckpoint makes a copy of the newest checkpoint in which segments end with their heads. files is held.
-func (l *Log) hollowCheckpoint(serials map[uint64]bool) error {
-	newest := l.files.checkpoints[0]
-	path := filepath.Join(l.opts.Dir, newest.name())
-	c, reason, err := readCheckpoint(l.opts.FS, path, newest.index, l.hash)
-	if err == nil && c == nil {
-		err = &CorruptError{Path: path, Reason: reason}
-	}
-	if err != nil {
-		return err
-	}
-	for i := range c.segments {
-		if serials[c.segments[i].serial] {
-			c.segments[i].end = segmentHeadBytes
-			c.segments[i].maxTime = math.MinInt64
-		}
-	}
-	file := checkpointFile{newest.index, !newest.copy}
-	if err := vfs.WriteFileSync(l.opts.FS, filepath.Join(l.opts.Dir, file.name()), c.encode(l.hash), c.state); err != nil {
-		return err
-	}
-	return l.keepCheckpoint(file)
 }
 
 // hollow takes the batches out of one segment. Readers that stand in it go on behind it.

@@ -161,10 +161,10 @@ func maxTimeOf(h *Head, body []byte) (int64, bool) {
 	return h.Time + delta, ok
 }
 
-// rebuildSparse scans a sealed segment for its index. Damaged stretches have no entries.
-func rebuildSparse(s *segment, f vfs.File, hash *hasher) (*sparse, error) {
-	sc := newScanner(hash)
-	x := &sparse{}
+// walk verifies the batches of a segment and calls visit for each intact one, in order, with its position and the largest
+// time of the messages before it. Behind damage it goes on with the next intact batch; damaged, unless it is nil, is told
+// where each stretch lies and which sequence comes first in it. next is 0 if nothing intact follows.
+func (sc *scanner) walk(s *segment, f vfs.File, visit func(h *batchHead, pos, maxTime int64), damaged func(pos, next int64, reason string, first uint64) error) error {
 	var unpacked []byte
 	maxTime := int64(math.MinInt64)
 	index, seq, pos, limit := s.first, s.base, int64(segmentHeadBytes), s.size.Load()
@@ -173,7 +173,7 @@ func rebuildSparse(s *segment, f vfs.File, hash *hasher) (*sparse, error) {
 			if h.Index < index || h.Base < seq {
 				return "out of order", nil
 			}
-			x.noteDue(&s.segmentHead, &h.Head, at, maxTime)
+			visit(h, at, maxTime)
 			if body, ok := h.bodyOf(b, &unpacked); ok {
 				if t, ok := maxTimeOf(&h.Head, body); ok {
 					maxTime = max(maxTime, t)
@@ -182,20 +182,34 @@ func rebuildSparse(s *segment, f vfs.File, hash *hasher) (*sparse, error) {
 			index, seq = h.Index+1, h.next()
 			return "", nil
 		})
-		if err != nil {
-			return nil, err
+		if err != nil || reason == "" {
+			return err
 		}
-		if reason == "" {
-			break
-		}
-		at, found, err := sc.find(f, end+1, limit, index)
+		next, found, err := sc.find(f, end+1, limit, index)
 		if err != nil {
-			return nil, err
+			return err
+		}
+		if damaged != nil {
+			if err := damaged(end, next, reason, seq); err != nil {
+				return err
+			}
 		}
 		if !found {
-			break
+			return nil
 		}
-		pos = at
+		pos = next
+	}
+	return nil
+}
+
+// rebuildSparse scans a sealed segment for its index. Damaged stretches have no entries.
+func rebuildSparse(s *segment, f vfs.File, hash *hasher) (*sparse, error) {
+	x := &sparse{}
+	err := newScanner(hash).walk(s, f, func(h *batchHead, pos, maxTime int64) {
+		x.noteDue(&s.segmentHead, &h.Head, pos, maxTime)
+	}, nil)
+	if err != nil {
+		return nil, err
 	}
 	return x, nil
 }

@@ -91,41 +91,16 @@ func (v *Verified) segment(l *Log, s *segment, below vfs.FS, end uint64, progres
 	if !s.headIntact(f, l.hash) {
 		v.Faults = append(v.Faults, Fault{Path: s.logPath(), Reason: "head of the segment is damaged; a checkpoint has what it said", Derived: true})
 	}
-	sc := newScanner(l.hash)
 	before := len(v.Faults)
 	var marks []batchMark
-	var unpacked []byte
-	maxTime := int64(math.MinInt64)
-	index, seq, pos, limit := s.first, s.base, int64(segmentHeadBytes), s.size.Load()
-	for pos < limit {
-		at, reason, err := sc.run(f, pos, limit, func(h *batchHead, b []byte, at int64) (string, error) {
-			if h.Index < index || h.Base < seq {
-				return "out of order", nil
-			}
-			v.Batches++
-			v.Bytes += int64(h.length)
-			progress(int64(h.length))
-			marks = append(marks, batchMark{sparseEntry{uint32(h.Base - s.base), uint32(h.Index - s.first), uint32(at)}, maxTime})
-			if body, ok := h.bodyOf(b, &unpacked); ok {
-				if t, ok := maxTimeOf(&h.Head, body); ok {
-					maxTime = max(maxTime, t)
-				}
-			}
-			index, seq = h.Index+1, h.next()
-			return "", nil
-		})
-		if err != nil {
-			return err
-		}
-		if reason == "" {
-			break
-		}
-		fault := Fault{Path: s.logPath(), Position: at, Reason: reason, First: seq, Last: end - 1}
-		next, found, err := sc.find(f, at+1, limit, index)
-		if err != nil {
-			return err
-		}
-		if found {
+	err = newScanner(l.hash).walk(s, f, func(h *batchHead, pos, maxTime int64) {
+		v.Batches++
+		v.Bytes += int64(h.length)
+		progress(int64(h.length))
+		marks = append(marks, batchMark{sparseEntry{uint32(h.Base - s.base), uint32(h.Index - s.first), uint32(pos)}, maxTime})
+	}, func(pos, next int64, reason string, first uint64) error {
+		fault := Fault{Path: s.logPath(), Position: pos, Reason: reason, First: first, Last: end - 1}
+		if next > 0 {
 			var h batchHead
 			head := make([]byte, batchHeadBytes)
 			if _, err := f.ReadAt(head, next); err != nil {
@@ -133,16 +108,16 @@ func (v *Verified) segment(l *Log, s *segment, below vfs.FS, end uint64, progres
 			}
 			h.get(head)
 			fault.Last = h.Base - 1
-			progress(next - at)
+			progress(next - pos)
 		}
 		if fault.Last < fault.First {
 			fault.First, fault.Last = 0, 0 // no messages were in there
 		}
 		v.Faults = append(v.Faults, fault)
-		if !found {
-			break
-		}
-		pos = next
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if !s.sealed.Load() || s.hollow.Load() || len(v.Faults) > before { // with damage the index would have other entries
 		return nil
