@@ -14,14 +14,11 @@ func withDomain(o *options.Options, a *options.Account) *options.Account {
 	if !o.JetStream.Enabled || d == "" || a.Name == o.SystemAccount {
 		return a
 	}
-	var own []*options.Mapping
-	for _, to := range []string{"$KV.>", "$OBJ.>", "$JS.API.>"} {
-		from := "$JS." + d + ".API." + to
-		if to == "$JS.API.>" {
-			from = "$JS." + d + ".API.>"
-		}
-		own = append(own, &options.Mapping{Source: from, Dests: []options.MappingDest{{Subject: to, Weight: 100}}})
+	api := "$JS." + d + ".API."
+	to := func(from, to string) *options.Mapping {
+		return &options.Mapping{Source: from, Dests: []options.MappingDest{{Subject: to, Weight: 100}}}
 	}
+	own := []*options.Mapping{to(api+"$KV.>", "$KV.>"), to(api+"$OBJ.>", "$OBJ.>"), to(api+">", "$JS.API.>")}
 	next := *a
 	next.Mappings = slices.Concat(own, a.Mappings)
 	return &next

@@ -2,7 +2,6 @@ package account
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -60,18 +59,7 @@ func (x *exchange) init(r *Registry) {
 // SetServer says in which server the accounts are, before the first terms: by its name and the name of its cluster,
 // empty if there is none.
 func (r *Registry) SetServer(name, cluster string) {
-	r.exchange.server, r.exchange.cluster = Hash8(name), cluster
-}
-
-// Hash8 is the short form of a name that the protocol uses in subjects.
-func Hash8(name string) string {
-	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	sum := sha256.Sum256([]byte(name))
-	b := sum[:8]
-	for i, c := range b {
-		b[i] = digits[c%62]
-	}
-	return string(b)
+	r.exchange.server, r.exchange.cluster = subject.Hash8(name), cluster
 }
 
 // SetTerms puts terms in force, by account; nil ends those of an account. Accounts that are not there are passed over.

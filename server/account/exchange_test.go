@@ -287,12 +287,6 @@ func TestMappingsOfClusters(t *testing.T) {
 	}
 }
 
-func TestHash8(t *testing.T) {
-	if got := Hash8("$G"); got != "szMpdrwD" {
-		t.Errorf("got %q", got)
-	}
-}
-
 // One exporter and many importers that come one after the other, as with account JWTs.
 func BenchmarkImporterComes(b *testing.B) {
 	const n = 10_000

@@ -3,7 +3,6 @@ package jetstream
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,7 +102,7 @@ func (o *origin) consumerName() string {
 		kind = "JS_MIRROR_"
 	}
 	a := o.s.account
-	return kind + shortHash(strings.Join([]string{a.name, o.s.name, o.s.Created().Format(time.RFC3339Nano), o.key}, "\x00"))
+	return kind + subject.Hash8(strings.Join([]string{a.name, o.s.name, o.s.Created().Format(time.RFC3339Nano), o.key}, "\x00"))
 }
 
 func orAll(filter string) string {
@@ -117,7 +116,7 @@ func orAll(filter string) string {
 func (o *origin) label() (name, filter, transform string) {
 	name, filter, transform = o.cfg.Name, orAll(o.cfg.FilterSubject), ">"
 	if e := o.cfg.External; e != nil {
-		name += ":" + shortHash(e.APIPrefix)
+		name += ":" + subject.Hash8(e.APIPrefix)
 	}
 	if len(o.cfg.SubjectTransforms) > 0 {
 		var from, to []string
@@ -127,17 +126,6 @@ func (o *origin) label() (name, filter, transform string) {
 		filter, transform = strings.Join(from, "\f"), strings.Join(to, "\f") // as the protocol has it
 	}
 	return name, filter, transform
-}
-
-// shortHash is a hash of eight letters and digits, as the protocol makes them.
-func shortHash(s string) string {
-	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	sum := sha256.Sum256([]byte(s))
-	b := make([]byte, 8)
-	for i := range b {
-		b[i] = digits[sum[i]%62]
-	}
-	return string(b)
 }
 
 func (o *origin) start() {
@@ -229,7 +217,7 @@ func (o *origin) copy(ctx context.Context) (copied bool, err error) {
 	if o.mirror {
 		kind = ".M."
 	}
-	to := deliver + kind + shortHash(nuid.Next()) // ids of one process begin alike
+	to := deliver + kind + subject.Hash8(nuid.Next()) // ids of one process begin alike
 	if c := o.cfg.Consumer; c != nil {
 		to = c.DeliverSubject
 	}
@@ -286,7 +274,7 @@ func (o *origin) identify() string {
 		return ""
 	}
 	if s := o.s.account.Stream(o.cfg.Name); s != nil {
-		return shortHash(s.Created().Format(time.RFC3339Nano))
+		return subject.Hash8(s.Created().Format(time.RFC3339Nano))
 	}
 	return ""
 }

@@ -20,6 +20,7 @@ const (
 	chunkDefault, chunkLeast, chunkMost = 128 << 10, 1 << 10, 1 << 20
 	windowDefault, windowMost           = 8 << 20, 32 << 20
 	noInterestAfter                     = 2 * time.Second
+	interestEvery                       = 50 * time.Millisecond // between looks for it
 	noFlowAfter                         = 5 * time.Second
 )
 
@@ -162,38 +163,40 @@ func (s *snapshot) send() error {
 	return nil
 }
 
-const look = 50 * time.Millisecond // between looks for interest
-
 // awaitListener waits, for a while, until somebody subscribes to the subject itself if only wildcards match it: clients
 // take it from the subjects of their answers, where nobody expects it, and subscribe to it once they were answered.
 func (s *snapshot) awaitListener() error {
-	for waited := time.Duration(0); waited < noInterestAfter && s.onlyWildcards(); waited += look {
-		if err := s.pause(look); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *snapshot) onlyWildcards() (only bool) {
-	s.r.caller.index.EachMatch(s.to, func(sub *router.Sub) bool {
-		only = sub.Subject() != string(s.to)
-		return only
+	_, err := s.await(func() bool {
+		only := false
+		s.r.caller.index.EachMatch(s.to, func(sub *router.Sub) bool {
+			only = sub.Subject() != string(s.to)
+			return only
+		})
+		return !only
 	})
-	return only
+	return err
 }
 
 // awaitInterest waits until somebody listens.
 func (s *snapshot) awaitInterest() error {
-	for waited := time.Duration(0); !s.r.caller.index.HasInterest(s.to); waited += look {
+	ok, err := s.await(func() bool { return s.r.caller.index.HasInterest(s.to) })
+	if err == nil && !ok {
+		return errNoInterest
+	}
+	return err
+}
+
+// await looks until done is true, and reports whether it was in time.
+func (s *snapshot) await(done func() bool) (ok bool, err error) {
+	for waited := time.Duration(0); !done(); waited += interestEvery {
 		if waited >= noInterestAfter {
-			return errNoInterest
+			return false, nil
 		}
-		if err := s.pause(look); err != nil {
-			return err
+		if err := s.pause(interestEvery); err != nil {
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // awaitRoom waits until the window has room for a chunk.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,15 +39,7 @@ type history struct {
 }
 
 func TestAcknowledgedDataSurvivesKill(t *testing.T) {
-	seed := rand.Uint64()
-	if text := os.Getenv("GODWIT_CRASH_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("GODWIT_CRASH_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seeded(t, 0)
 	rounds := harness.Count(t, "GODWIT_CRASH_ROUNDS", 4)
 	for done := 0; done < rounds; done += roundsPerServer {
 		t.Run(fmt.Sprintf("server %d", done/roundsPerServer+1), func(t *testing.T) {

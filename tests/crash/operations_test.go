@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -338,15 +336,7 @@ func (e *expected) differs(found *expected) string {
 // Random operations on all kinds of streams, each by a client that knows what was confirmed, with a kill after a random
 // time: what was confirmed holds, and what was under way is done or not.
 func TestOperationsSurviveKill(t *testing.T) {
-	seed := rand.Uint64()
-	if text := os.Getenv("GODWIT_CRASH_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("GODWIT_CRASH_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
+	random := seeded(t, 1)
 	rounds := harness.Count(t, "GODWIT_CRASH_ROUNDS", 4)
 	for done := 0; done < rounds; done += roundsPerServer {
 		t.Run(fmt.Sprintf("server %d", done/roundsPerServer+1), func(t *testing.T) {
