@@ -15,10 +15,10 @@ func withDomain(o *options.Options, a *options.Account) *options.Account {
 		return a
 	}
 	api := "$JS." + d + ".API."
-	to := func(from, to string) *options.Mapping {
+	mapping := func(from, to string) *options.Mapping {
 		return &options.Mapping{Source: from, Dests: []options.MappingDest{{Subject: to, Weight: 100}}}
 	}
-	own := []*options.Mapping{to(api+"$KV.>", "$KV.>"), to(api+"$OBJ.>", "$OBJ.>"), to(api+">", "$JS.API.>")}
+	own := []*options.Mapping{mapping(api+"$KV.>", "$KV.>"), mapping(api+"$OBJ.>", "$OBJ.>"), mapping(api+">", "$JS.API.>")}
 	next := *a
 	next.Mappings = slices.Concat(own, a.Mappings)
 	return &next

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -190,7 +191,7 @@ func (x *exchange) importLocked(j *judged, name string, importer *Account, index
 	}
 	link := &router.StreamLink{From: i.Subject, To: importer.index}
 	if i.Prefix != "" {
-		link.Prefix = Local(&options.Import{Prefix: i.Prefix})
+		link.Prefix = strings.TrimSuffix(i.Prefix, ".") + "."
 	}
 	if link.Rename, err = streamRename(i); err != nil {
 		return err

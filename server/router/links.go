@@ -12,7 +12,7 @@ import (
 // subjects. They are made by LinksBuilder and never change. An account that keeps to itself has none, and costs nothing
 // more for it.
 type Links struct {
-	mappings patterns[*Mapping]
+	mappings patterns[rankedMapping]
 	streams  patterns[*StreamLink]  // by the subject in this account
 	services patterns[*ServiceLink] // by the subject in this account
 	measured []*ServiceLink         // those with Latency
@@ -89,8 +89,7 @@ func (b *LinksBuilder) Build() *Links {
 	}
 	l := &Links{serves: b.Serves, asked: b.Asked, imported: b.Imported}
 	for i, m := range b.Mappings {
-		m.order = i
-		l.mappings.add(m.source, m)
+		l.mappings.add(m.source, rankedMapping{m, i})
 	}
 	for _, s := range b.Streams {
 		l.streams.add(s.From, s)

@@ -9,9 +9,14 @@ import (
 // Mapping says where messages go instead that are published to its source. It never changes.
 type Mapping struct {
 	source string
-	order  int // among the mappings of its account
 	dests  []mappingDest
 	fixed  bool // the subject decides alone
+}
+
+// rankedMapping is a mapping and its place among those of its account.
+type rankedMapping struct {
+	*Mapping
+	order int
 }
 
 // mappingDest is a destination and the share of messages up to it.
@@ -84,13 +89,12 @@ func (m *Mapping) any(subj []byte, f func(to []byte) bool) bool {
 
 // mapping returns the first of the mappings, in their order, whose source covers the subject; nil if there is none.
 func (l *Links) mapping(subj []byte) *Mapping {
-	var found *Mapping
-	order := math.MaxInt
-	l.mappings.each(subj, func(m *Mapping) bool {
-		if m.order < order {
-			found, order = m, m.order
+	first := rankedMapping{order: math.MaxInt}
+	l.mappings.each(subj, func(m rankedMapping) bool {
+		if m.order < first.order {
+			first = m
 		}
 		return true
 	})
-	return found
+	return first.Mapping
 }

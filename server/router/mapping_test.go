@@ -227,3 +227,24 @@ func BenchmarkMapped(b *testing.B) {
 		}
 	}
 }
+
+// The links of an account are made anew, from the same mappings, while messages are mapped by the ones before.
+func TestMappingsAreReadWhileLinksAreMadeAnew(t *testing.T) {
+	x := NewIndex()
+	b := &LinksBuilder{Mappings: []*Mapping{mustMap(t, "a", WeightedSubject{"first", 100}), mustMap(t, "*", WeightedSubject{"second", 100})}}
+	x.Link(b.Build())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 1000 {
+			b.Build()
+		}
+	}()
+	for range 1000 {
+		if m := x.links.Load().mapping([]byte("a")); m != b.Mappings[0] {
+			t.Errorf("%v", m)
+			break
+		}
+	}
+	<-done
+}

@@ -66,11 +66,7 @@ func (d *Delegate) judge(cfg *options.AuthCallout, key string, answer []byte, re
 	if user.Subject != key {
 		return nil, violation(errNotUser)
 	}
-	id, err := d.admit(cfg, user, response.Jwt, req)
-	if err != nil {
-		return nil, err
-	}
-	return id, nil
+	return d.admit(cfg, user, response.Jwt, req)
 }
 
 // readResponse reads an answer. A JWT that the library trips over is an error.
