@@ -212,8 +212,12 @@ func TestManyResponses(t *testing.T) {
 func TestServiceFrameworkBetweenAccounts(t *testing.T) {
 	s := harness.Start(t, harness.Options{Config: accountsConfig})
 	for range 2 {
-		_, err := micro.AddService(s.Connect(t, as("a")), micro.Config{Name: "echo", Version: "1.0.0",
+		nc := s.Connect(t, as("a"))
+		_, err := micro.AddService(nc, micro.Config{Name: "echo", Version: "1.0.0",
 			Endpoint: &micro.EndpointConfig{Subject: "svc.echo", Handler: micro.HandlerFunc(func(r micro.Request) { r.Respond(r.Data()) })}})
+		if err == nil {
+			err = nc.Flush() // the framework leaves its subscriptions on their way
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
