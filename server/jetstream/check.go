@@ -67,7 +67,7 @@ func CheckStream(dir string, repair bool, progress func(bytes int64)) StreamChec
 		return c
 	}
 	c.Account, c.Stream = m.Account, m.Config.Name
-	o := stream.Options{Dir: filepath.Join(dir, partitionDir), FS: fsys, Key: m.key(0), Config: m.Config, Created: m.Created}
+	o := stream.Options{Dir: filepath.Join(dir, partitionDir), FS: fsys, Key: m.key(0), Config: m.first(), Created: m.Created}
 	if c.Checked, c.Err = stream.Check(o, progress); c.Err != nil {
 		return c
 	}

@@ -160,7 +160,7 @@ func (a *Account) setAside(dir string) error {
 func (a *Account) streamOptions(m *meta) stream.Options {
 	o := a.service.opts
 	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Tails: a.service.tails,
-		SegmentBytes: o.SegmentBytes, Config: m.Config, Created: m.Created, Domain: o.Domain,
+		SegmentBytes: o.SegmentBytes, Config: m.first(), Created: m.Created, Domain: o.Domain,
 		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches}
 	so.Batches.Budget = &a.service.batches
 	if m.Config.PersistMode == jsapi.AsyncPersist && so.Sync == segment.SyncAlways {
@@ -262,6 +262,10 @@ func (a *Account) Update(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi
 
 // noteConfig brings stream.json up to date for whoever looks at it; the log has the configuration already.
 func (s *Stream) noteConfig(cfg *jsapi.StreamConfig) {
+	if s.meta.First == nil {
+		first := s.meta.Config
+		s.meta.First = &first
+	}
 	s.meta.Config = *cfg
 	if s.dir == "" {
 		return

@@ -43,6 +43,17 @@ type meta struct {
 	UID     string             `json:"uid"` // tells this stream from others that had its name
 	Created time.Time          `json:"created"`
 	Config  jsapi.StreamConfig `json:"config"`
+	// First is the configuration with which the log begins, nil if that is Config. Without a checkpoint the log is applied from its
+	// beginning: with a later configuration it would come to another state.
+	First *jsapi.StreamConfig `json:"first_config,omitempty"`
+}
+
+// first is the configuration with which the log begins.
+func (m *meta) first() jsapi.StreamConfig {
+	if m.First != nil {
+		return *m.First
+	}
+	return m.Config
 }
 
 func (m *meta) encode() ([]byte, error) {
