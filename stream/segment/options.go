@@ -51,7 +51,7 @@ type Options struct {
 	Scheduler     *Scheduler    // shared by all logs of a process; default: one of the log's own
 	Cache         *Cache        // shared by all logs of a process; default: one of the log's own, of 4 MiB
 	Tails         *Tails        // shared by all logs of a process; default: one of the log's own, of 8 MiB
-	TailBytes     int64         // most memory of it for this log's tail blocks that are written already; default 16 MiB
+	TailBytes     int64         // most memory of it for this log's tail blocks that are written already; default 8 MiB
 
 	// Restore and Replay give back the state at Open; both run on its goroutine, in this order.
 	//
@@ -110,7 +110,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Tails = NewTails(defaultTailsBytes)
 	}
 	if o.TailBytes == 0 {
-		o.TailBytes = 16 << 20
+		o.TailBytes = 8 << 20
 	}
 	if o.TailBytes < 0 {
 		bad("TailBytes is %d", o.TailBytes)
