@@ -63,6 +63,7 @@ func (s *Server) startStreams() error {
 		ServerName: s.name, ServerID: s.id, Version: ProtocolVersion, Sync: segment.SyncAlways, SyncEvery: js.SyncInterval,
 		Strict: js.Strict, MaxAckPending: js.Limits.MaxAckPending, MaxRequestBatch: js.Limits.MaxRequestBatch,
 		MaxDuplicates: js.Limits.DuplicateWindow, TailBytes: js.TailMemory, CacheBytes: js.CacheMemory,
+		SegmentBytes: js.SegmentSize, DefaultMaxConsumers: js.Limits.DefaultMaxConsumers,
 		Batches: stream.BatchLimits{Messages: js.Limits.BatchMaxMsgs, Atomic: js.Limits.BatchMaxInflightPerStream,
 			Timeout: js.Limits.BatchTimeout}, Logf: s.log.Noticef, Warnf: s.log.Warnf}
 	if !js.SyncAlways {

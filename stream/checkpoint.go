@@ -12,7 +12,17 @@ var errBadCheckpoint = errors.New("malformed checkpoint")
 // checkpointing says when the next checkpoint is due.
 type checkpointing struct {
 	bytes  int  // appended since the last one
+	size   int  // of the last one
 	saving bool // one is under way
+}
+
+// limit is after how many bytes of log a checkpoint is due. Segments are given back after checkpoints, so that smaller
+// segments want more of them; but no checkpoint is written for less than its own size.
+func (k *checkpointing) limit(segmentBytes int64) int {
+	if segmentBytes <= 0 || segmentBytes >= checkpointSize/4 {
+		return checkpointSize
+	}
+	return min(checkpointSize, max(4*int(segmentBytes), k.size))
 }
 
 // maybeCheckpoint begins a checkpoint if enough was appended since the last one, or enough time has passed. Consumers
@@ -27,7 +37,7 @@ func (p *Partition) maybeCheckpoint() {
 	if s.check == never && !k.saving {
 		s.check = p.now + int64(checkpointWait)
 	}
-	if k.saving || p.commands > 0 || k.bytes < checkpointSize && p.now < s.check {
+	if k.saving || p.commands > 0 || k.bytes < k.limit(p.opts.SegmentBytes) && p.now < s.check {
 		return
 	}
 	p.logProgress()
@@ -44,6 +54,7 @@ func (p *Partition) checkpoint(index uint64, consumers []byte) {
 		p.ckpt.saving = false
 		return
 	}
+	p.ckpt.size = len(state)
 	first := p.keepFrom()
 	dead := p.deadSegments() // in what is saved: a replay from there may read all the others
 	p.saves.Add(1)

@@ -102,7 +102,10 @@ func (p *Partition) addConsumer(r *ConsumerRequest, cfg *jsapi.ConsumerConfig, d
 		done(err)
 		return
 	}
-	limit := defaultMaxConsumers
+	limit := p.opts.DefaultMaxConsumers
+	if limit <= 0 {
+		limit = defaultMaxConsumers
+	}
 	if p.cfg.MaxConsumers > 0 || r.MaxConsumers > 0 {
 		limit = p.cfg.MaxConsumers
 		if limit <= 0 || r.MaxConsumers > 0 && r.MaxConsumers < limit {

@@ -38,7 +38,7 @@ const (
 	progressEvery  = 100 * time.Millisecond
 	tickMin        = 5 * time.Millisecond // timers are no finer
 	checkpointWait = 30 * time.Second
-	checkpointSize = 64 << 20 // bytes of log
+	checkpointSize = 64 << 20 // bytes of log; see checkpointing.limit
 )
 
 // Output takes what a partition sends. Only the partition's turn uses it.
@@ -95,6 +95,8 @@ type Options struct {
 	Hooks        Hooks           // required
 	Quota        Quota           // required
 	Batches      BatchLimits
+
+	DefaultMaxConsumers int // bound of the consumers if neither the stream nor the account sets one; default 1000
 }
 
 // SyncPolicy says when what was appended counts as safe.

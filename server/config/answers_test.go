@@ -111,7 +111,6 @@ var excused = map[string]string{
 	`accounts { A {exports: [{service: a, latency: {subject: 5}}]} }`: "x.conf:1:47: Expected latency subject to be a string, got int64",
 	// Numbers that do not fit are mistakes.
 	`jetstream {max_mem: "9999999999G"}`:            "x.conf:1:11: max_mem_store value is too big",
-	`jetstream {tail_memory: -1}`:                   "x.conf:1:11: Expected a size of 0 or more for \"tail_memory\", got -1",
 	`ping_interval: 99999999999999`:                 "x.conf:1:0: invalid use of field \"ping_interval\": ping_interval should be converted to a duration\nx.conf:1:0: ping_interval value is too big",
 	`accounts {A {limits {max_conn: 99999999999}}}`: "x.conf:1:21: max_conn value is too big",
 	"A=9223372036854775807k\nport:$A\nport:4222\n":  "integer '9223372036854775807k' is out of the range",

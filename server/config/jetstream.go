@@ -43,6 +43,14 @@ func jetStreamBlock() *conf.Block[build] {
 		conf.Field[build]{Key: "sync_interval", Aliases: []string{"sync"}, Type: "duration or `always`", Default: "always", Doc: "When stored messages are synced to disk: before they are acknowledged, or at least this often.", Set: setSyncInterval},
 		conf.Field[build]{Key: "tail_memory", Type: "size", Unit: "bytes", Default: "128MB", Doc: "Memory for messages stored lately, from which consumers are served without reading; all streams share it. Not in nats-server.", Set: memorySetter(func(b *build) *int64 { return &b.JetStream.TailMemory })},
 		conf.Field[build]{Key: "cache_memory", Type: "size", Unit: "bytes", Default: "64MB", Doc: "Memory for messages read one by one, as by direct gets and key-value gets; all streams share it. Not in nats-server.", Set: memorySetter(func(b *build) *int64 { return &b.JetStream.CacheMemory })},
+		conf.Field[build]{Key: "segment_size", Type: "size", Unit: "bytes", Default: "256MB", Bounds: "4KB to 2GB", Doc: "Size of the files of a stream. A smaller one gives disk space back sooner and makes more files. It counts for files begun later. Not in nats-server.", Set: func(d *conf.Decoder, key string, v *conf.Value, b *build) {
+			n, err := storageSize(v)
+			if err != nil || n < 4<<10 || n > 2<<30 {
+				d.Errorf(v, "Expected a size between 4KB and 2GB for %q, got %v", key, v)
+				return
+			}
+			b.JetStream.SegmentSize = n
+		}},
 		conf.Field[build]{Key: "strict", Type: "boolean", Default: "true", Doc: "Refuse API requests with unknown fields.", Set: func(d *conf.Decoder, _ string, v *conf.Value, b *build) {
 			if v.Kind != conf.Bool {
 				d.Errorf(v, "Expected 'true' or 'false' for bool value, got '%v'", v)

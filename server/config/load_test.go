@@ -70,6 +70,7 @@ func TestResolvedValues(t *testing.T) {
 		{"jetstream {enabled: false, store_dir: d}", func(o *options.Options) any { return show(o.JetStream.Enabled, o.JetStream.StoreDir) }, "false d"},
 		{"store_dir: d", func(o *options.Options) any { return show(o.JetStream.Enabled, o.JetStream.StoreDir) }, "false d"},
 		{"jetstream {tail_memory: 8388608, cache_memory: '1G'}", func(o *options.Options) any { return show(o.JetStream.TailMemory, o.JetStream.CacheMemory) }, "8388608 1073741824"},
+		{"jetstream {segment_size: '64K'}", func(o *options.Options) any { return show(o.JetStream.SegmentSize) }, "65536"},
 		{"jetstream {sync_interval: '2m'}", func(o *options.Options) any { return show(o.JetStream.SyncAlways, o.JetStream.SyncInterval) }, "false 2m0s"},
 		{"jetstream {sync: Always}", func(o *options.Options) any { return o.JetStream.SyncAlways }, true},
 		{"jetstream {max_mem: '2G', max_file: 5kb}", func(o *options.Options) any { return show(o.JetStream.MaxMemory, o.JetStream.MaxStore) }, "2147483648 5120"},
@@ -113,6 +114,20 @@ func TestResolvedValues(t *testing.T) {
 	} {
 		if got := tt.get(load(t, tt.in)); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s\n  got  %#v\n  want %#v", tt.in, got, tt.want)
+		}
+	}
+}
+
+// Settings that nats-server does not have say what is wrong with them, too.
+func TestOwnSettingsAreChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		"jetstream {segment_size: 4095}":    `x.conf:1:11: Expected a size between 4KB and 2GB for "segment_size", got 4095`,
+		"jetstream {segment_size: 'x'}":     `x.conf:1:11: Expected a size between 4KB and 2GB for "segment_size", got x`,
+		"jetstream {segment_size: '2049M'}": `x.conf:1:11: Expected a size between 4KB and 2GB for "segment_size", got 2049M`,
+		"jetstream {tail_memory: -1}":       `x.conf:1:11: Expected a size of 0 or more for "tail_memory", got -1`,
+	} {
+		if _, err := check("x.conf", text); err == nil || strings.TrimSpace(err.Error()) != want {
+			t.Errorf("%s\n  got  %v\n  want %s", text, err, want)
 		}
 	}
 }

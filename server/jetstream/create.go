@@ -161,7 +161,8 @@ func (a *Account) streamOptions(m *meta) stream.Options {
 	o := a.service.opts
 	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Tails: a.service.tails,
 		SegmentBytes: o.SegmentBytes, Config: m.first(), Created: m.Created, Domain: o.Domain,
-		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches}
+		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches,
+		DefaultMaxConsumers: o.DefaultMaxConsumers}
 	so.Batches.Budget = &a.service.batches
 	if m.Config.PersistMode == jsapi.AsyncPersist && so.Sync == segment.SyncAlways {
 		so.Sync, so.SyncEvery = segment.SyncInterval, asyncPersistEvery

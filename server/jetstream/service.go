@@ -39,16 +39,18 @@ type Options struct {
 	SyncEvery  time.Duration      // for SyncInterval
 	Strict     bool               // requests with unknown fields are refused
 
-	MaxAckPending   int                // bound of consumers; 0 no limit
-	MaxRequestBatch int                // bound of pull requests; 0 no limit
-	MaxDuplicates   time.Duration      // bound of duplicate windows; 0 no limit
-	SegmentBytes    int64              // of file streams; default that of the log
-	TailBytes       int64              // memory for recent messages, of all streams; default 128 MiB
-	CacheBytes      int64              // memory for messages that are read one by one, of all streams; default 64 MiB
-	Batches         stream.BatchLimits // of every stream; the budget is the service's own
-	Logf, Warnf     func(format string, args ...any)
-	SystemAccount   string                            // it has no streams of its own
-	SystemAdvisory  func(subject string, body []byte) // publishes on the system account; may be nil
+	MaxAckPending   int           // bound of consumers; 0 no limit
+	MaxRequestBatch int           // bound of pull requests; 0 no limit
+	MaxDuplicates   time.Duration // bound of duplicate windows; 0 no limit
+	// DefaultMaxConsumers bounds the consumers of a stream for which nobody has set a bound; default 1000.
+	DefaultMaxConsumers int
+	SegmentBytes        int64              // of file streams; default that of the log
+	TailBytes           int64              // memory for recent messages, of all streams; default 128 MiB
+	CacheBytes          int64              // memory for messages that are read one by one, of all streams; default 64 MiB
+	Batches             stream.BatchLimits // of every stream; the budget is the service's own
+	Logf, Warnf         func(format string, args ...any)
+	SystemAccount       string                            // it has no streams of its own
+	SystemAdvisory      func(subject string, body []byte) // publishes on the system account; may be nil
 }
 
 const (

@@ -18,6 +18,8 @@ type JetStream struct {
 	TailMemory  int64 // bytes of memory for messages stored lately, of all streams; 0 is the default
 	CacheMemory int64 // bytes of memory for messages read one by one, of all streams; 0 is the default
 
+	SegmentSize int64 // bytes of a stream's files, 4 KiB to 2 GiB; 0 is the default
+
 	Strict bool // unknown fields in API requests are refused
 
 	EncryptionKey     string // empty: no encryption
