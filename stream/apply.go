@@ -15,7 +15,7 @@ func (p *Partition) apply(f *flight) {
 	case segment.KindProgress:
 		p.applied = f.index
 		if len(f.gone) > 0 {
-			p.removeNeedless(f.gone)
+			p.removeNeedless(f.gone, f.index)
 			p.armExpire()
 		}
 	default:

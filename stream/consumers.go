@@ -209,6 +209,7 @@ func (p *Partition) applyCreate(c *command) {
 func (p *Partition) startMember(m *member) {
 	next, lasts := p.startOf(m.c.Config())
 	m.c.Start(next, lasts)
+	p.wantsChanged(m)
 	p.members.add(m)
 	p.watch.join(m)
 	if m.c.Counted() {
@@ -258,6 +259,7 @@ func (p *Partition) applyUpdate(c *command) {
 	refiltered := !slices.Equal(m.c.Filters(), cfg.Filters())
 	if refiltered {
 		p.watch.leave(m)
+		p.wantsChanged(m)
 	}
 	paused := pauseOf(m.c.Config())
 	m.config = c.text
@@ -306,6 +308,7 @@ func (p *Partition) applyDelete(c *command) {
 
 // endMember takes a consumer out.
 func (p *Partition) endMember(m *member) {
+	p.wantsChanged(nil)
 	p.members.remove(m)
 	m.c.Close(false)
 	p.watch.leave(m)

@@ -24,6 +24,7 @@ func (p *Partition) ResetConsumer(name string, seq uint64) (info *jsapi.Consumer
 		if _, resume, ok := m.c.Lasts(); ok {
 			lasts = p.lastsFor(m.c.Filters(), max(at, p.first), resume)
 		}
+		p.wantsChanged(m)
 		m.c.Reset(at, lasts)
 		if m.c.Counted() {
 			m.c.SetBacklog(p.backlog(m))

@@ -35,6 +35,7 @@ func (p *Partition) takeOver(m *member, cfg *jsapi.ConsumerConfig, done func(*js
 			return
 		}
 		at, lasts := p.startOf(&next)
+		p.wantsChanged(m)
 		p.resolveCopied(m, at)
 		m.c.Reset(at, lasts)
 		if m.c.Counted() {

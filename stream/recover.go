@@ -105,7 +105,7 @@ func (p *Partition) rerunProgress(body []byte) error {
 			if !ok {
 				return consumer.ErrBadProgress
 			}
-			p.removeNeedless(seqs)
+			p.removeNeedless(seqs, p.index)
 			continue
 		}
 		if m := p.members.byID[id]; m != nil { // else it was deleted meanwhile

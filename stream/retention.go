@@ -24,12 +24,16 @@ const (
 // leader decides; what it has decided is part of the progress record with which it became true, so that a message is
 // removed if and only if the acknowledgements that made it superfluous are safe.
 type retention struct {
-	done  []uint64 // a consumer is done with these since the last record
-	sweep struct { // messages to be looked at one by one because a consumer is gone or wants others now
-		at, to uint64   // the next, the last; at > to: none
-		rd     *reader  // nil: none is under way
-		gone   []uint64 // found since the last record
-		waits  []func() // called when what was found is gone
+	done   []uint64  // a consumer is done with these since the last record
+	mixed  bool      // not all of done came from those who are there now, or they want others since then
+	movers []*member // want others since a record was made that is not applied yet; see member.moved
+	moved  uint64    // the highest of theirs
+	sweep  struct {  // messages to be looked at one by one because a consumer is gone or wants others now
+		at, to  uint64   // the next, the last, which may be in flight; at > to: none
+		rd      *reader  // nil: none is under way
+		gone    []uint64 // found since the last record
+		waits   []func() // called when what was found is gone
+		purging int      // commands in flight that remove what was stored
 	}
 }
 
@@ -77,7 +81,7 @@ func (p *Partition) settleRetention() []uint64 {
 	switch {
 	case p.cfg.Retention == jsapi.LimitsRetention: // it was another one a moment ago
 		seqs = seqs[:0]
-	case p.cfg.Retention == jsapi.InterestRetention && len(p.members.byID) > 1:
+	case k.mixed || p.cfg.Retention == jsapi.InterestRetention && len(p.members.byID) > 1:
 		free := seqs[:0]
 		p.visit(seqs, func(seq uint64, _ int64, r *segment.Record) {
 			if !p.needed(seq, r) {
@@ -96,10 +100,27 @@ func (p *Partition) settleRetention() []uint64 {
 
 // clear forgets what settleRetention returned.
 func (k *retention) clear() {
-	k.done, k.sweep.gone = k.done[:0], k.sweep.gone[:0]
+	k.done, k.sweep.gone, k.mixed = k.done[:0], k.sweep.gone[:0], false
 	if cap(k.done) > 2*settleMax {
 		k.done = nil
 	}
+}
+
+// wantsChanged notes that consumers want others than before: m is new, or begins elsewhere; nil if one goes.
+func (p *Partition) wantsChanged(m *member) {
+	k := &p.keep
+	k.mixed = k.mixed || len(k.done) > 0
+	if m == nil || p.found != nil || p.cfg.Retention == jsapi.LimitsRetention {
+		return
+	}
+	if k.moved <= p.applied {
+		clear(k.movers)
+		k.movers = k.movers[:0]
+	}
+	if m.moved <= p.applied { // else it is among them
+		k.movers = append(k.movers, m)
+	}
+	m.moved, k.moved = p.index, p.index
 }
 
 // needed says whether any consumer has yet to deal with a stored message. One that says so is asked first the next time:
@@ -142,8 +163,10 @@ func decodeRemoved(text []byte) (seqs []uint64, ok bool) {
 	return seqs, !d.bad
 }
 
-// removeNeedless removes messages that nobody needs, ascending. Consumers hear nothing: none of them waits for one.
-func (p *Partition) removeNeedless(seqs []uint64) {
+// removeNeedless removes messages that nobody needs, ascending, by the record of an index. Consumers hear nothing, as none
+// of them waits for one, unless it has begun to want others since the record was made.
+func (p *Partition) removeNeedless(seqs []uint64, index uint64) {
+	all := seqs
 	for len(seqs) > 0 && seqs[0] <= p.first {
 		if seqs[0] == p.first && p.msgs > 0 {
 			p.removeFirst()
@@ -155,11 +178,29 @@ func (p *Partition) removeNeedless(seqs []uint64) {
 		p.discount(i, seq, p.size(r))
 		p.unlink(seq)
 	})
+	if index <= p.keep.moved {
+		for _, m := range p.keep.movers {
+			p.forgetAll(m, all)
+		}
+	}
 	p.account()
 }
 
-// startSweep has all stored messages from a sequence on looked at. done, which may be nil, is called when the first of
-// those that nobody needs are gone: all of them, unless there are many.
+// forgetAll tells one consumer that messages are gone.
+func (p *Partition) forgetAll(m *member, seqs []uint64) {
+	for _, seq := range seqs {
+		if !m.c.Tracking() {
+			return
+		}
+		if m.c.Forget(seq, "") {
+			p.touch(m)
+		}
+	}
+}
+
+// startSweep has all messages from a sequence on looked at, those in flight too: when they were judged, somebody may have
+// wanted them who does not any more. done, which may be nil, is called when the first of those that nobody needs are gone:
+// all of them, unless there are many.
 func (p *Partition) startSweep(from uint64, done func()) {
 	s := &p.keep.sweep
 	if p.cfg.Retention != jsapi.InterestRetention || p.ending() {
@@ -172,18 +213,25 @@ func (p *Partition) startSweep(from uint64, done func()) {
 		from = min(from, s.at)
 	}
 	s.at, s.to = max(from, p.first, 1), p.last
-	if s.rd != nil {
-		s.rd.Seek(s.at)
+	if p.flying.msgs > 0 {
+		s.to = p.next - 1
 	}
 	if done != nil {
 		s.waits = append(s.waits, done)
 	}
-	switch {
-	case s.at > s.to:
+	if len(p.members.byID) == 0 && s.at <= p.last { // nothing that is stored is needed
+		s.at = p.last + 1
+		s.purging++
+		p.command(&command{op: opPurge, seq: p.last + 1, done: func() {
+			s.purging--
+			p.endWaits()
+		}})
+	}
+	if s.rd != nil {
+		s.rd.Seek(s.at)
+	}
+	if s.at > s.to {
 		p.endWaits()
-	case len(p.members.byID) == 0: // nothing is needed
-		s.at = s.to + 1
-		p.command(&command{op: opPurge, seq: p.last + 1, done: p.endWaits})
 	}
 }
 
@@ -196,28 +244,35 @@ func (p *Partition) sweepAfter(c *command) {
 	}
 }
 
-// sweeping says whether there are messages to be looked at.
-func (p *Partition) sweeping() bool { return p.keep.sweep.at <= p.keep.sweep.to }
+// sweeping says whether there are messages that can be looked at.
+func (p *Partition) sweeping() bool {
+	s := &p.keep.sweep
+	return s.at <= min(s.to, p.last)
+}
 
 // sweepStep looks at some messages.
 func (p *Partition) sweepStep() {
 	s := &p.keep.sweep
-	if !p.sweeping() {
+	if s.at > s.to {
 		return
 	}
 	if p.ending() || p.cfg.Retention != jsapi.InterestRetention {
-		s.at, s.to = 1, 0
-		p.endWaits()
+		s.at, s.to, s.gone = 1, 0, s.gone[:0]
+		p.endSweep()
 		return
+	}
+	if !p.sweeping() {
+		return // the rest is in flight
 	}
 	if s.rd == nil {
 		s.rd = p.reader(s.at)
 	}
+	high := min(s.to, p.last)
 	var r segment.Record
 	for range sweepMax {
-		seq, _, ok := s.rd.Next(s.to, &r)
+		seq, _, ok := s.rd.Next(high, &r)
 		if !ok {
-			s.at = s.to + 1
+			s.at = high + 1
 			break
 		}
 		s.at = seq + 1
@@ -226,6 +281,16 @@ func (p *Partition) sweepStep() {
 		}
 	}
 	if s.at > s.to {
+		p.endSweep()
+	} else if len(s.gone) == 0 && p.sweeping() {
+		p.endWaits() // there are many
+	}
+}
+
+// endSweep gives back what a sweep held. Those who wait are told at once if it found nothing, else with the record.
+func (p *Partition) endSweep() {
+	s := &p.keep.sweep
+	if s.rd != nil {
 		s.rd.Release()
 		s.rd = nil
 	}
@@ -234,8 +299,11 @@ func (p *Partition) sweepStep() {
 	}
 }
 
-// endWaits tells those who wait for a sweep.
+// endWaits tells those who wait for a sweep, unless what it found first is still being removed.
 func (p *Partition) endWaits() {
+	if p.keep.sweep.purging > 0 {
+		return
+	}
 	waits := p.keep.sweep.waits
 	p.keep.sweep.waits = nil
 	for _, done := range waits {
