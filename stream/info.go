@@ -45,6 +45,7 @@ func (s *state) info() jsapi.StreamState {
 	st := jsapi.StreamState{Msgs: s.msgs, Bytes: s.bytes, LastSeq: s.last, LastTime: timeOf(s.lastTime),
 		NumSubjects: s.subjects.len(), Consumers: s.p.members.public}
 	if s.last == 0 {
+		st.FirstSeq = s.cfg.FirstSeq // 1, if it is set
 		return st
 	}
 	st.FirstSeq = s.first

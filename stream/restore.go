@@ -37,6 +37,7 @@ type restoring struct {
 	state     *jsapi.StreamState
 	consumers map[string]*consumer.Archived
 	held      int
+	stored    int64 // bytes that the account was told of
 }
 
 // Restore makes the log of a new partition from an archive; Open then finds it. o is what Open will be given. After an
@@ -48,7 +49,12 @@ func Restore(o Options, r *archive.Reader) (err error) {
 		return err
 	}
 	w := &restoring{o: &o, log: log, consumers: map[string]*consumer.Archived{}}
-	defer func() { err = errors.Join(err, log.Close()) }() // makes all of it durable
+	defer func() {
+		if w.stored > 0 {
+			o.Quota.Used(-w.stored) // Open tells of them
+		}
+		err = errors.Join(err, log.Close()) // makes all of it durable
+	}()
 	var e archive.Entry
 	for {
 		if err := r.Next(&e); err == io.EOF {
@@ -121,6 +127,16 @@ func (w *restoring) message(e *archive.Entry) error {
 		return fmt.Errorf("%w: message %d has the subject %q", ErrArchive, e.Seq, e.Name)
 	case len(e.Name)+len(e.Header)+len(e.Payload) > recordMax:
 		return fmt.Errorf("%w: message %d is too large", ErrArchive, e.Seq)
+	case e.Time < 0:
+		return fmt.Errorf("%w: message %d is from before 1970", ErrArchive, e.Seq)
+	}
+	if q := w.o.Quota; q != nil && q.Limited() {
+		size := int64(storedSize(w.o.Config.Storage, len(e.Name), len(e.Header), len(e.Payload)))
+		if err := q.Admit(size); err != nil {
+			return err
+		}
+		q.Used(size)
+		w.stored += size
 	}
 	if w.count > 0 && e.Seq-w.next <= copyGap {
 		for w.next < e.Seq {
@@ -196,6 +212,7 @@ func (w *restoring) finish() error {
 	}
 	for name, c := range w.consumers {
 		cfg := *c.Config
+		cfg.Replicas = min(cfg.Replicas, w.o.Config.Replicas) // fewer may have been asked for
 		if cfg.Direct {
 			continue // whoever copies the stream makes it again
 		}

@@ -66,7 +66,11 @@ func (s *state) configure(cfg jsapi.StreamConfig) {
 
 // stored is the size that a message counts with, in bytes, as the protocol has it.
 func (s *state) stored(subject, header, value int) uint64 {
-	if s.cfg.Storage == jsapi.MemoryStorage {
+	return storedSize(s.cfg.Storage, subject, header, value)
+}
+
+func storedSize(storage jsapi.Storage, subject, header, value int) uint64 {
+	if storage == jsapi.MemoryStorage {
 		return uint64(16 + subject + header + value)
 	}
 	n := uint64(22 + subject + value + 8)

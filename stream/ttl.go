@@ -22,7 +22,7 @@ func parseTTL(s string) int64 {
 	if strings.EqualFold(s, "never") {
 		return ttlNever
 	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && s[0] != '+' {
 		return max(n, 0)
 	}
 	d, err := time.ParseDuration(s)

@@ -32,9 +32,6 @@ func msgDelete() *endpoint {
 	e := &endpoint{words: "STREAM.MSG.DELETE", min: 1, max: 1, kind: "stream_msg_delete_response"}
 	e.serve = func(r *request) (any, *jsapi.Error) {
 		if jsapi.Empty(r.body) {
-			if _, err := r.stream(); err != nil {
-				return nil, err
-			}
 			return nil, jsapi.Err(jsapi.ErrBadRequest)
 		}
 		var req jsapi.MsgDeleteRequest

@@ -41,6 +41,9 @@ func streamRestore() *endpoint {
 		if err := r.decode(&req); err != nil {
 			return nil, err
 		}
+		if req.Config.Name == "" {
+			req.Config.Name = r.args[0]
+		}
 		if req.Config.Name != r.args[0] {
 			return nil, jsapi.Err(jsapi.ErrStreamMismatch)
 		}
@@ -98,7 +101,7 @@ func (in *restore) run() {
 	var fault *jsapi.Error
 	if err == nil {
 		s, fault = in.target.Finish()
-	} else {
+	} else if !errors.As(err, &fault) { // else a limit or a configuration
 		fault = jsapi.Err(jsapi.ErrStreamRestore, "err", err.Error())
 	}
 	in.target.Abort() // what is left of it, if it failed
