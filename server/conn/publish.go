@@ -34,6 +34,7 @@ func (c *Conn) publish(p *protocol.Pub) {
 // may reports whether p may be published, and tells the client if not. Deliver follows if so.
 func (c *Conn) may(p *protocol.Pub) bool {
 	if len(p.Reply) > 0 && reservedReply(p.Reply) {
+		c.sender.Skip()
 		c.soft(fmt.Sprintf("Permissions Violation for Publish with Reply of %q", p.Reply))
 		return false
 	}

@@ -209,6 +209,9 @@ func (s *Sender) May(p *protocol.Pub) bool {
 	return s.rights == nil || s.rights.CanPublish(p.Subject) || s.rights.CanReply(p.Subject)
 }
 
+// Skip tells s of a message that it is not given: the one after it may be the same as that, and not as the last one given.
+func (s *Sender) Skip() { s.last = nil }
+
 // Deliver delivers the message that May was asked for last and returns to how many subscriptions it went.
 func (s *Sender) Deliver(p *protocol.Pub) Result {
 	if s.last != nil {

@@ -20,6 +20,8 @@ func verbs() []exchange {
 		{name: "bare line feeds", send: "SUB a 1\nPUB a 1\nx\r\n", want: "MSG a 1 1\r\nx\r\n"},
 		{name: "tabs and many blanks", send: "SUB \t a \t  1 \r\nPUB\ta\t\t1\r\nx\r\n", want: "MSG a 1 1\r\nx\r\n"},
 		{name: "sid of letters", send: "SUB a my-sid\r\nPUB a 1\r\nx\r\n", want: "MSG a my-sid 1\r\nx\r\n"},
+		{name: "a refused reply, then the same subject", send: "SUB > 1\r\nPUB a 1\r\nx\r\nPUB a 1\r\nx\r\nPUB b _R_.x 1\r\nx\r\nPUB b 1\r\ny\r\n",
+			want: "MSG a 1 1\r\nx\r\nMSG a 1 1\r\nx\r\n-ERR 'Permissions Violation for Publish with Reply of \"_R_.x\"'\r\nMSG b 1 1\r\ny\r\n"},
 		{name: "ping", send: "PING\r\nping\r\nPINGxyz\r\n", want: "PONG\r\nPONG\r\nPONG\r\n"},
 		{name: "pong", send: "PONG\r\npong\r\nPONGxyz\r\n", want: ""},
 		{name: "ok from a client", send: "+OK\r\n", want: ""},
