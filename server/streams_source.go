@@ -59,6 +59,7 @@ func (s source) JetStream(raft bool) *monitor.JetStreamTotals {
 	limits := s.js.Load().limits
 	out := &monitor.JetStreamTotals{Stats: s.js.Load().stats(), Config: s.js.Load().config, Limits: &limits, Streams: t.Streams,
 		Consumers: t.Consumers, Messages: t.Messages, Bytes: t.Bytes}
+	out.Audited, out.Violations = t.Audited, t.Violations
 	bounds := s.js.Load().service.Options()
 	out.Tail = monitor.JetStreamBuffer{Used: t.Tail, Max: bounds.TailBytes}
 	out.Cache = monitor.JetStreamBuffer{Used: t.Cache, Max: bounds.CacheBytes}

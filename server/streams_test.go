@@ -90,3 +90,39 @@ func TestStreamsAreThereAgainAndShutdownLeavesNothing(t *testing.T) {
 		t.Errorf("%d files are open, %d before", now, files)
 	}
 }
+
+// A busy stream audits its consumers, and finds nothing wrong.
+func TestBusyStreamsAuditThemselves(t *testing.T) {
+	s := run(t, func(o *options.Options) {
+		o.JetStream.Enabled, o.JetStream.StoreDir, o.JetStream.SegmentSize = true, t.TempDir(), 4<<10
+	})
+	js, err := connect(t, s).JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.AddStream(&nats.StreamConfig{Name: "S", Subjects: []string{"s"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.AddConsumer("S", &nats.ConsumerConfig{Durable: "C", AckPolicy: nats.AckExplicitPolicy}); err != nil {
+		t.Fatal(err)
+	}
+	totals := func() (audited, violations uint64) {
+		info := source{Server: s}.JetStream(false)
+		return info.Audited, info.Violations
+	}
+	for n := 0; ; n++ {
+		if _, err := js.Publish("s", make([]byte, 1<<10)); err != nil {
+			t.Fatal(err)
+		}
+		audited, violations := totals()
+		if violations > 0 {
+			t.Fatalf("%d violations", violations)
+		}
+		if audited > 0 {
+			return
+		}
+		if n > 10_000 {
+			t.Fatal("nobody audits")
+		}
+	}
+}

@@ -139,6 +139,8 @@ func (quiet) Paused(*consumer.Consumer, time.Time, bool)                     {}
 func (quiet) ConsumerFound(*consumer.Consumer)                               {}
 func (quiet) ConsumerAdded(*consumer.Consumer)                               {}
 func (quiet) ConsumerRemoved(*consumer.Consumer)                             {}
+func (quiet) Audited(int)                                                    {}
+func (quiet) Violated(*consumer.Consumer, string)                            {}
 func (quiet) Failed(error)                                                   {}
 func (quiet) Damaged(error)                                                  {}
 func (quiet) Limited() bool                                                  { return false }

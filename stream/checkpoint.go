@@ -42,6 +42,7 @@ func (p *Partition) maybeCheckpoint() {
 	}
 	p.logProgress()
 	k.bytes, k.saving, s.check = 0, true, never
+	p.auditSoon()
 	f := p.flights.push(p.index)
 	f.consumers = p.appendMembers(nil)
 }

@@ -26,6 +26,7 @@ func (p *Partition) ResetConsumer(name string, seq uint64) (info *jsapi.Consumer
 		}
 		p.wantsChanged(m)
 		m.c.Reset(at, lasts)
+		m.since = max(p.next, at)
 		if m.c.Counted() {
 			m.c.SetBacklog(p.backlog(m))
 		}

@@ -215,6 +215,9 @@ func TestConsumersOfPartitionAgainstModel(t *testing.T) {
 					cfg := configs[n]
 					checkMember(rt, b, m, n, cfg.Filters())
 				}
+				if faults := b.audit(); len(faults) > 0 {
+					rt.Fatalf("%q", faults)
+				}
 			},
 		})
 	})

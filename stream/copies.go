@@ -38,6 +38,7 @@ func (p *Partition) takeOver(m *member, cfg *jsapi.ConsumerConfig, done func(*js
 		p.wantsChanged(m)
 		p.resolveCopied(m, at)
 		m.c.Reset(at, lasts)
+		m.since = max(p.next, at)
 		if m.c.Counted() {
 			m.c.SetBacklog(p.backlog(m))
 		}

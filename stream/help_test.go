@@ -3,6 +3,7 @@ package stream
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"testing"
@@ -62,12 +63,14 @@ func (o *testOutput) Rest()  {}
 
 // testHooks fails the test on damage and notes the rest.
 type testHooks struct {
-	t      testing.TB
-	mu     sync.Mutex
-	events []string
-	failed error
-	found  []*consumer.Consumer
-	broken bool // damage is expected
+	t       testing.TB
+	mu      sync.Mutex
+	events  []string
+	failed  error
+	faults  []string // what audits found
+	audited int
+	found   []*consumer.Consumer
+	broken  bool // damage is expected
 }
 
 func (h *testHooks) note(format string, args ...any) {
@@ -107,6 +110,21 @@ func (h *testHooks) Paused(c *consumer.Consumer, until time.Time, paused bool) {
 func (h *testHooks) ConsumerFound(c *consumer.Consumer)   { h.found = append(h.found, c) }
 func (h *testHooks) ConsumerAdded(c *consumer.Consumer)   { h.note("added %s", c.Name) }
 func (h *testHooks) ConsumerRemoved(c *consumer.Consumer) { h.note("removed %s", c.Name) }
+
+func (h *testHooks) Audited(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.audited += n
+}
+
+func (h *testHooks) Violated(c *consumer.Consumer, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c != nil {
+		text = c.Name + ": " + text
+	}
+	h.faults = append(h.faults, text)
+}
 
 func (h *testHooks) Failed(err error) {
 	h.mu.Lock()
@@ -207,8 +225,28 @@ func (b *bench) reopen(fs *vfs.Mem) *bench {
 	return openBench(b.t, fs, b.cfg, b.now, b.opts)
 }
 
+// audit holds all of the partition to the standing invariant, and returns what is wrong, now or since the start.
+func (b *bench) audit() []string {
+	b.t.Helper()
+	if err := b.p.do(func() {
+		for _, m := range b.p.members.byID {
+			b.p.auditMember(m, math.MaxInt32, math.MaxUint64)
+		}
+		b.p.audits.next = 0
+		b.p.auditStored(math.MaxInt32)
+	}); err != nil {
+		b.t.Fatal(err)
+	}
+	b.hooks.mu.Lock()
+	defer b.hooks.mu.Unlock()
+	return b.hooks.faults
+}
+
 func (b *bench) close() {
 	b.t.Helper()
+	if faults := b.audit(); len(faults) > 0 {
+		b.t.Errorf("violations: %q", faults)
+	}
 	if err := b.p.Close(); err != nil {
 		b.t.Fatal(err)
 	}

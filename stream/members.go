@@ -17,6 +17,7 @@ type member struct {
 	due    int64  // when the schedule brings it up; 0 if it does not
 	ran    int64  // when it last could deliver
 	rested bool   // it has given back its memory since
+	since  uint64 // it has dealt, or will, with what it wants from this sequence on
 	moved  uint64 // records up to this index were made before it began to want what it wants now
 
 	// Whether it is in the list of the same name.

@@ -53,6 +53,7 @@ type Output interface {
 // Hooks are told what the surroundings of a partition have to know. Calls come from the turn and must not wait.
 type Hooks interface {
 	consumer.Events
+	Auditor
 	// ConsumerFound, ConsumerAdded and ConsumerRemoved: requests for the consumer are to be routed here, or no more.
 	ConsumerFound(c *consumer.Consumer) // in the log
 	ConsumerAdded(c *consumer.Consumer)
@@ -147,6 +148,7 @@ type Partition struct {
 	keep    retention
 	sched   schedule
 	ckpt    checkpointing
+	audits  audits
 	ack     ackWriter
 	found   []found // batches that Open found behind the checkpoint
 
@@ -169,6 +171,7 @@ type Partition struct {
 	backups []*Backup
 
 	failed  bool
+	hurt    bool          // some of what is stored cannot be read: counts may be too high
 	drained chan struct{} // set once the partition is closing: closed when nothing is in flight
 	ended   bool          // drained is closed
 }
@@ -202,7 +205,7 @@ func Open(o Options) (*Partition, error) {
 	}
 	p.log, p.report = log, report
 	for _, d := range report.Damage {
-		o.Hooks.Damaged(&segment.CorruptError{Path: d.Path, Position: d.Position, Reason: d.Reason})
+		p.damaged(&segment.CorruptError{Path: d.Path, Position: d.Position, Reason: d.Reason})
 	}
 	if err := p.rerun(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open stream %s: %w", p.name, err), log.Close())
@@ -267,6 +270,12 @@ func (p *Partition) rest() {
 func (p *Partition) fail(err error) {
 	p.failure.CompareAndSwap(nil, &err)
 	p.box.wake()
+}
+
+// damaged notes that some of what is stored cannot be read.
+func (p *Partition) damaged(err error) {
+	p.hurt = true
+	p.opts.Hooks.Damaged(err)
 }
 
 // do runs f in the turn and waits for it.

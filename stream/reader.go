@@ -21,7 +21,7 @@ func (r *reader) Next(high uint64, rec *segment.Record) (seq uint64, time int64,
 		if err == nil {
 			return seq, time, ok
 		}
-		r.s.p.opts.Hooks.Damaged(err)
+		r.s.p.damaged(err)
 		if _, damaged := err.(*segment.CorruptError); !damaged {
 			return 0, 0, false
 		}

@@ -127,6 +127,7 @@ func (p *Partition) activate() {
 			lasts = p.lastsFor(m.c.Filters(), m.c.Next(), resume)
 		}
 		m.c.Activate(p.now, lasts)
+		m.since = max(p.next, m.c.Next())
 		p.watch.recount = true
 		p.opts.Hooks.ConsumerFound(m.c)
 		p.touch(m)

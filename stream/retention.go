@@ -37,18 +37,19 @@ type retention struct {
 	}
 }
 
-// wants says whether messages of a subject interest anybody.
-func (w *watchers) wants(subj []byte) bool {
-	if len(w.open) > 0 || len(w.literals[string(subj)]) > 0 {
+// wants says whether a message that comes now, as seq, interests anybody.
+func (w *watchers) wants(subj []byte, seq uint64) bool {
+	need := func(m *member) bool { return m.c.Needs(seq) }
+	if slices.ContainsFunc(w.open, need) || slices.ContainsFunc(w.literals[string(subj)], need) {
 		return true
 	}
-	return slices.ContainsFunc(w.patterns, func(m *member) bool { return m.c.Wants(subj) })
+	return slices.ContainsFunc(w.patterns, func(m *member) bool { return m.c.Wants(subj) && need(m) })
 }
 
 // unwanted says whether a message is acknowledged without being kept, as nobody is interested. What it leaves in the log
 // is its sequence, and its id.
 func (p *Partition) unwanted(rec *segment.Record) bool {
-	if p.cfg.Retention != jsapi.InterestRetention || p.watch.wants(rec.Subject) {
+	if p.cfg.Retention != jsapi.InterestRetention || p.watch.wants(rec.Subject, p.next) {
 		return false
 	}
 	rec.Attrs = rec.Attrs&(attrMsgID|attrCopied) | attrUnwanted
@@ -64,7 +65,7 @@ func (p *Partition) resolved(seq uint64) { p.keep.done = append(p.keep.done, seq
 
 // watchResolved makes a consumer tell, or no more, as the stream's retention needs it.
 func (p *Partition) watchResolved(m *member) {
-	m.c.Resolved = nil
+	m.c.Resolved, m.since = nil, p.next
 	if p.cfg.Retention != jsapi.LimitsRetention {
 		m.c.Resolved = p.resolved
 	}
@@ -110,6 +111,9 @@ func (k *retention) clear() {
 func (p *Partition) wantsChanged(m *member) {
 	k := &p.keep
 	k.mixed = k.mixed || len(k.done) > 0
+	if m != nil {
+		m.since = max(p.next, m.c.Next())
+	}
 	if m == nil || p.found != nil || p.cfg.Retention == jsapi.LimitsRetention {
 		return
 	}

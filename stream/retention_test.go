@@ -213,6 +213,23 @@ func TestRetentionAgainstModel(t *testing.T) {
 					}
 				}
 			},
+			"reset": func(rt *rapid.T) {
+				n := rapid.SampledFrom(names).Draw(rt, "name")
+				if claims[n] == nil {
+					return
+				}
+				at := rapid.Uint64Range(1, last+3).Draw(rt, "at")
+				if _, _, err := b.p.ResetConsumer(n, at); err != nil {
+					rt.Fatal(err)
+				}
+				c := claims[n]
+				c.from = at
+				clear(c.acked)
+				clear(c.out)
+				if retention == jsapi.InterestRetention {
+					drop(sorted())
+				}
+			},
 			"restart":   func(rt *rapid.T) { again(b.fs) },
 			"power cut": func(rt *rapid.T) { again(b.fs.CrashClone(rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1)))) },
 			"checkpoint": func(rt *rapid.T) {
@@ -229,6 +246,9 @@ func TestRetentionAgainstModel(t *testing.T) {
 				}
 				if got := b.state().LastSeq; got != last {
 					rt.Fatalf("last is %d, want %d", got, last)
+				}
+				if faults := b.audit(); len(faults) > 0 {
+					rt.Fatalf("%q", faults)
 				}
 			},
 		})

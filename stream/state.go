@@ -96,7 +96,7 @@ func (s *state) read(seq uint64, r *segment.Record) (time int64, err error) {
 	}
 	time, err = s.p.log.Read(seq, r)
 	if err != nil && err != segment.ErrNotFound {
-		s.p.opts.Hooks.Damaged(err)
+		s.p.damaged(err)
 		err = segment.ErrNotFound
 	}
 	return time, err

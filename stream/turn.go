@@ -34,6 +34,9 @@ func (p *Partition) turn(w *work, alone bool) (again bool) {
 	again = p.stepBulks()
 	again = p.deliver() || again
 	p.progress()
+	if p.audits.due {
+		again = p.audit() || again
+	}
 	p.out.Flush()
 	p.arm()
 	if p.drained != nil && p.flights.len() == 0 && !p.ended {

@@ -66,6 +66,7 @@ type Service struct {
 	tails *segment.Tails
 
 	memory, store usage // of all accounts
+	audits        audits
 	batches       stream.BatchBudget
 
 	mu       sync.Mutex // guards what follows
@@ -216,11 +217,13 @@ type Totals struct {
 	ReservedStore                uint64
 	APITotal, APIErrors          uint64
 	Tail, Cache                  int64 // bytes of memory for recent messages, and for those read one by one
+	Audited, Violations          uint64
 }
 
 // Info returns the numbers.
 func (s *Service) Info() (t Totals) {
 	t.Tail, t.Cache = s.tails.Bytes(), s.cache.Bytes()
+	t.Audited, t.Violations = s.audits.consumers.Load(), s.audits.violations.Load()
 	for _, a := range s.Accounts() {
 		st := a.Stats()
 		t.Accounts++

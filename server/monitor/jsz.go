@@ -42,6 +42,8 @@ type JetStreamTotals struct {
 	Messages        uint64
 	Bytes           uint64
 	Tail, Cache     JetStreamBuffer // memory for recent messages, and for those read one by one
+	Audited         uint64          // consumers checked by audits
+	Violations      uint64          // what audits found to be wrong
 	Meta            *MetaClusterInfo
 }
 
@@ -62,6 +64,7 @@ type JSInfo struct {
 	ConsumersLeader int                `json:"consumers_leader,omitempty"`
 	Messages        uint64             `json:"messages"`
 	Bytes           uint64             `json:"bytes"`
+	Violations      uint64             `json:"violations,omitempty"` // of the invariant that audits check; see /metrics
 	Meta            *MetaClusterInfo   `json:"meta_cluster,omitempty"`
 	AccountDetails  []*JSAccountDetail `json:"account_details,omitempty"`
 	Total           int                `json:"total"` // accounts that use JetStream
@@ -109,6 +112,7 @@ func (m *Monitor) JSz(o JSzOptions) (*JSInfo, error) {
 		return z, nil
 	}
 	z.JetStreamStats, z.Config, z.Limits, z.Meta = t.Stats, t.Config, t.Limits, t.Meta
+	z.Violations = t.Violations
 	z.Streams, z.Consumers, z.Messages, z.Bytes = t.Streams, t.Consumers, t.Messages, t.Bytes
 	if o.RaftGroups {
 		z.StreamsLeader, z.ConsumersLeader = t.StreamsLeader, t.ConsumersLeader

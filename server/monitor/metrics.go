@@ -118,6 +118,8 @@ func (m *Monitor) jetStreamMetrics(w *MetricsWriter) {
 	w.Counter("jetstream_api_requests_total", "API requests.", float64(s.API.Total))
 	w.Counter("jetstream_api_errors_total", "API requests answered with an error.", float64(s.API.Errors))
 	w.Gauge("jetstream_api_inflight", "API requests being worked on.", float64(s.API.Inflight))
+	w.Counter("jetstream_audited_consumers_total", "Consumers checked, a part of each busy stream at a time.", float64(t.Audited))
+	w.Counter("jetstream_violations_total", "Contradictions found by these checks; any is a bug, and the log has the details.", float64(t.Violations))
 	if t.Meta != nil {
 		w.Gauge("jetstream_meta_cluster_size", "Servers in the metadata group.", float64(t.Meta.Size))
 		w.Gauge("jetstream_meta_pending", "Entries of the metadata group not yet applied.", float64(t.Meta.Pending))

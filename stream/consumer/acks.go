@@ -61,7 +61,11 @@ func (c *Consumer) resolve(a *Ack, now int64) {
 
 // settle ends a delivery for good.
 func (c *Consumer) settle(a *Ack) {
-	if c.pend.resolve(a.Stream, a.Consumer) && c.Resolved != nil {
+	if !c.pend.resolve(a.Stream, a.Consumer) {
+		return
+	}
+	c.witness.saw(a.Stream, fateResolved)
+	if c.Resolved != nil {
 		c.Resolved(a.Stream)
 	}
 }
@@ -69,6 +73,7 @@ func (c *Consumer) settle(a *Ack) {
 // settleTo ends all deliveries up to a stream sequence for good, and returns how many there were.
 func (c *Consumer) settleTo(seq uint64) int {
 	return c.pend.resolveTo(seq, func(seq uint64) {
+		c.witness.saw(seq, fateResolved)
 		if c.Resolved != nil {
 			c.Resolved(seq)
 		}

@@ -30,8 +30,8 @@ func (c *Consumer) Counted() bool { return len(c.filters) > 0 || c.lasts.on }
 // Filters are the subjects wanted, none for all.
 func (c *Consumer) Filters() []string { return c.filters }
 
-// SetBacklog tells a Counted consumer how many messages at or after Next, or in its list of last ones and newer, there
-// are for it.
+// SetBacklog tells a Counted consumer, or one whose own count was found wrong, how many messages at or after Next, or in its
+// list of last ones and newer, there are for it.
 func (c *Consumer) SetBacklog(n uint64) { c.back.n, c.back.sure = n, true }
 
 // Lasts are the sequences that are still to be delivered before newer ones, and where the newer ones begin; nil if

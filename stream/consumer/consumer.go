@@ -48,6 +48,7 @@ type Consumer struct {
 	lasts     lastList
 	log       progressLog
 	pin       pin
+	witness   witness
 
 	// Reading.
 	filters []string
@@ -123,6 +124,7 @@ func (c *Consumer) Update(cfg *jsapi.ConsumerConfig) {
 	}
 	c.dropCandidate()
 	c.back = backlog{n: c.back.n}
+	c.witness = witness{}
 }
 
 // Start sets where a new consumer begins: new messages from next on. lasts, ascending, are delivered before: they are

@@ -189,11 +189,13 @@ func (c *Consumer) delivery(now int64) {
 	c.cand.seq = 0
 	if !c.tracks() {
 		c.floor = c.delivered
+		c.witness.saw(seq, fateResolved)
 		if c.Resolved != nil {
 			c.Resolved(seq)
 		}
 		return
 	}
+	c.witness.saw(seq, fateDelivered)
 	c.pend.deliver(c.delivered.Consumer, seq, now)
 	if c.pend.lagging() {
 		c.pend.settle(c.ackWait(1))

@@ -229,6 +229,7 @@ func checkConsumer(t *rapid.T, r *rig, m *consumerModel, skipped map[uint64]bool
 	if lowest, _, ok := r.c.pend.lowest(); ok && info.AckFloor.Stream >= lowest {
 		t.Fatalf("ack floor %d is above %d", info.AckFloor.Stream, lowest)
 	}
+	r.c.Audit(1<<20, func(text string) { t.Fatalf("%s: %+v", text, info) })
 	if info.AckFloor.Stream > info.Delivered.Stream || info.AckFloor.Consumer > info.Delivered.Consumer {
 		t.Fatalf("ack floor %+v beyond delivered %+v", info.AckFloor, info.Delivered)
 	}

@@ -397,6 +397,18 @@ func (p *pending) put(e Entry) {
 	p.addOdd(&e)
 }
 
+// unstored takes out the exceptions whose messages are not stored, and returns their stream sequences: they were removed
+// after the record that states them was made.
+func (p *pending) unstored(s Store) (seqs []uint64) {
+	for seq, e := range p.odd {
+		if s.Next(seq) != seq {
+			p.dropOdd(e)
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs
+}
+
 // reset forgets everything.
 func (p *pending) reset() { *p = pending{slots: p.slots, silent: p.silent} }
 

@@ -175,6 +175,15 @@ func checkPending(t *rapid.T, p *pending, m pendingModel, wait int64) {
 	if got := p.nextDue(wait); got != due {
 		t.Fatalf("next due is %d, want %d", got, due)
 	}
+	seen := 0
+	p.audit(1<<20, t.Fatalf, func(Entry) { seen++ })
+	if seen != len(m) {
+		t.Fatalf("%d looked at, want %d", seen, len(m))
+	}
+	p.audit(10, t.Fatalf, func(Entry) { seen-- })
+	if seen < len(m)-10 {
+		t.Fatalf("%d looked at, allowed were 10", len(m)-seen)
+	}
 	list := p.entries(wait)
 	if len(list) != len(m) {
 		t.Fatalf("%d entries, want %d", len(list), len(m))

@@ -169,15 +169,20 @@ func (c *Consumer) Activate(now int64, lasts []uint64) {
 			c.next = max(c.next, c.lasts.resume+1)
 		}
 	}
+	gone := c.pend.unstored(c.Store)
 	for _, e := range c.pend.odd {
 		if e.State == Flying {
 			e.Due = later(now, c.ackWait(e.Deliveries))
 		}
 	}
 	c.pend.rebuild()
-	c.pend.touched, c.pend.resolved = nil, nil
+	c.pend.touched, c.pend.resolved = nil, gone
 	c.pend.logged = c.delivered.Consumer
 	c.log.dirty = false
+	if len(gone) > 0 {
+		c.log.dirty = true
+		c.moveFloor()
+	}
 	c.touched = now
 	c.pin.due = later(now, int64(c.cfg.PriorityTimeout))
 	c.pace.restart(c.cfg, c.Store.High())

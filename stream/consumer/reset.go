@@ -41,6 +41,7 @@ func (c *Consumer) Reset(seq uint64, lasts []uint64) {
 	c.lastTime, c.ackTime = 0, 0
 	c.pend.reset()
 	c.back = backlog{}
+	c.witness = witness{}
 	if l := &c.lasts; l.on {
 		l.seqs, l.at = lasts, 0
 		if len(lasts) > 0 {
