@@ -185,6 +185,20 @@ func (s *Server) StartAndKill(after time.Duration) {
 	s.process = nil
 }
 
+// StopAndKill asks the server to end and kills it after a moment, unless it has ended by then: a crash while it saves
+// what it can.
+func (s *Server) StopAndKill(after time.Duration) {
+	s.t.Helper()
+	s.Signal(syscall.SIGTERM)
+	select {
+	case <-s.process.Done():
+	case <-time.After(after):
+		s.process.Kill()
+	}
+	s.checkLog()
+	s.process = nil
+}
+
 // Stop ends the server by SIGTERM and waits for it.
 func (s *Server) Stop() {
 	s.t.Helper()
@@ -312,12 +326,12 @@ func (s *Server) close() {
 	}
 }
 
-var faultLine = regexp.MustCompile(`^(panic: |fatal error: |WARNING: DATA RACE)`)
+var faultLine = regexp.MustCompile(`^(panic: |fatal error: |WARNING: DATA RACE)|invariant violated`)
 
 // checkLog fails the test when the log shows a panic or a data race.
 func (s *Server) checkLog() {
 	s.t.Helper()
 	if s.log.find(faultLine) != nil {
-		s.t.Errorf("the server panicked or raced:\n%s", s.Log())
+		s.t.Errorf("the server panicked, raced or found that it is wrong:\n%s", s.Log())
 	}
 }
