@@ -58,7 +58,8 @@ func (s source) JetStream(raft bool) *monitor.JetStreamTotals {
 	t := s.js.Load().service.Info()
 	limits := s.js.Load().limits
 	out := &monitor.JetStreamTotals{Stats: s.js.Load().stats(), Config: s.js.Load().config, Limits: &limits, Streams: t.Streams,
-		Consumers: t.Consumers, Messages: t.Messages, Bytes: t.Bytes}
+		Consumers: t.Consumers, Messages: t.Messages, Bytes: t.Bytes,
+		Rewritten: t.Rewritten, Freed: t.Freed, RewriteFailed: t.RewriteFailed}
 	out.Audited, out.Violations = t.Audited, t.Violations
 	bounds := s.js.Load().service.Options()
 	out.Tail = monitor.JetStreamBuffer{Used: t.Tail, Max: bounds.TailBytes}

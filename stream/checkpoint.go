@@ -56,21 +56,16 @@ func (p *Partition) checkpoint(index uint64, consumers []byte) {
 		return
 	}
 	p.ckpt.size = len(state)
-	first := p.keepFrom()
-	dead := p.deadSegments() // in what is saved: a replay from there may read all the others
+	s := p.shrink(index)
 	p.saves.Add(1)
 	go func() {
 		defer p.saves.Done()
-		err := p.log.SaveCheckpoint(index, state)
+		err := p.saveShrunk(index, state, &s)
 		p.box.call(func() {
 			p.ckpt.saving = false
 			if err == nil {
-				err = p.log.DropBefore(first)
-			}
-			if err == nil {
-				p.giveBack(dead)
-			}
-			if err != nil && p.drained == nil {
+				p.rewrite(&s, len(state))
+			} else if p.drained == nil {
 				p.opts.Hooks.Damaged(err)
 			}
 		}, false)
@@ -84,7 +79,8 @@ func (p *Partition) lastCheckpoint() {
 	}
 	state, err := p.encodeState(p.appendMembers(nil))
 	if err == nil {
-		err = p.log.SaveCheckpoint(p.index, state)
+		s := p.shrink(p.index)
+		err = p.saveShrunk(p.index, state, &s)
 	}
 	if err != nil {
 		p.opts.Hooks.Damaged(err)

@@ -83,6 +83,7 @@ type Options struct {
 	SyncEvery time.Duration
 	Scheduler *segment.Scheduler // default: one of the log's own
 	Cache     *segment.Cache     // likewise
+	Pace      *segment.Pace      // likewise
 
 	SegmentBytes int64              // default: the log's
 	Tails        *segment.Tails     // memory for recent messages; default: the log's own
@@ -115,7 +116,7 @@ type Partition struct {
 	inFlush atomic.Bool  // the turn is inside Flush: it will see what becomes durable
 	failure atomic.Pointer[error]
 	timer   *time.Timer
-	saves   sync.WaitGroup // checkpoints being written
+	saves   sync.WaitGroup // checkpoints being written, segments being rewritten
 
 	refuse struct {
 		sync.Mutex
@@ -149,6 +150,7 @@ type Partition struct {
 	sched   schedule
 	ckpt    checkpointing
 	audits  audits
+	reclaim reclaiming
 	ack     ackWriter
 	found   []found // batches that Open found behind the checkpoint
 
@@ -189,6 +191,7 @@ func Open(o Options) (*Partition, error) {
 	p.subjects.seed = maphash.MakeSeed()
 	p.state.init(p, o)
 	p.keep.sweep.at = 1
+	p.reclaim = reclaiming{stop: make(chan struct{}), tried: map[uint64]uint64{}}
 	p.box.turn, p.box.bound = p.turn, mailboxBytes
 	p.ack.init(o.Config.Name, o.Domain)
 	p.timer = time.AfterFunc(time.Hour, p.box.wake)
@@ -197,7 +200,7 @@ func Open(o Options) (*Partition, error) {
 	p.open.init(o.Batches)
 	log, report, err := segment.Open(segment.Options{
 		Dir: o.Dir, FS: o.FS, Key: o.Key, SegmentBytes: o.SegmentBytes, MaxBatchBytes: maxBatchBytes,
-		Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: o.Scheduler, Cache: o.Cache, Tails: o.Tails, TailBytes: o.TailBytes,
+		Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: o.Scheduler, Cache: o.Cache, Pace: o.Pace, Tails: o.Tails, TailBytes: o.TailBytes,
 		Restore: p.restore, Replay: p.replay, OnDurable: p.durable, OnFailure: p.fail, OnIdle: p.rest,
 	})
 	if err != nil {
@@ -243,6 +246,7 @@ func (p *Partition) shut(keep bool) error {
 	}
 	<-drained // what is in flight is answered first; a failing log fails it
 	p.box.close()
+	close(p.reclaim.stop)
 	p.timer.Stop()
 	p.saves.Wait()
 	if keep && p.failure.Load() == nil {

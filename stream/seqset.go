@@ -176,6 +176,34 @@ func (s *seqSet) drop(k uint64) {
 	}
 }
 
+// part returns a copy of the members in [from, to], and maybe some around.
+func (s *seqSet) part(from, to uint64) *seqSet {
+	c := &seqSet{blocks: map[uint64]*seqBlock{}}
+	take := func(k uint64, b *seqBlock) {
+		b = &seqBlock{n: b.n, bits: b.bits}
+		if b.bits != nil {
+			bits := *b.bits
+			b.bits = &bits
+		}
+		c.blocks[k] = b
+		c.n += uint64(b.n)
+	}
+	if to/blockSeqs-from/blockSeqs > uint64(len(s.blocks)) {
+		for k, b := range s.blocks {
+			if k >= from/blockSeqs && k <= to/blockSeqs {
+				take(k, b)
+			}
+		}
+		return c
+	}
+	for k := from / blockSeqs; k <= to/blockSeqs; k++ {
+		if b := s.blocks[k]; b != nil {
+			take(k, b)
+		}
+	}
+	return c
+}
+
 func (s *seqSet) clear() { s.blocks, s.n = nil, 0 }
 
 // each calls f for all members in [from, to], ascending, until it returns false.

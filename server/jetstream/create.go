@@ -159,7 +159,7 @@ func (a *Account) setAside(dir string) error {
 // system is a new one.
 func (a *Account) streamOptions(m *meta) stream.Options {
 	o := a.service.opts
-	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Tails: a.service.tails,
+	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Pace: a.service.pace, Tails: a.service.tails,
 		SegmentBytes: o.SegmentBytes, Config: m.first(), Created: m.Created, Domain: o.Domain,
 		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches,
 		DefaultMaxConsumers: o.DefaultMaxConsumers}

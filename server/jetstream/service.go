@@ -64,6 +64,7 @@ type Service struct {
 	sched *segment.Scheduler
 	cache *segment.Cache
 	tails *segment.Tails
+	pace  *segment.Pace
 
 	memory, store usage // of all accounts
 	audits        audits
@@ -103,7 +104,7 @@ func New(o Options) (*Service, error) {
 		return nil, errors.New("jetstream options: Version is required")
 	}
 	return &Service{opts: o, sched: segment.NewScheduler(0), cache: segment.NewCache(o.CacheBytes),
-		tails: segment.NewTails(o.TailBytes), accounts: map[string]*Account{}}, nil
+		tails: segment.NewTails(o.TailBytes), pace: segment.NewPace(0), accounts: map[string]*Account{}}, nil
 }
 
 // EnableAccount gives an account streams, those found on disk first. index is where its messages are routed.
@@ -218,12 +219,15 @@ type Totals struct {
 	APITotal, APIErrors          uint64
 	Tail, Cache                  int64 // bytes of memory for recent messages, and for those read one by one
 	Audited, Violations          uint64
+	Rewritten, Freed             uint64 // segments that were made smaller since the start, and by how many bytes
+	RewriteFailed                uint64 // times that could not be done
 }
 
 // Info returns the numbers.
 func (s *Service) Info() (t Totals) {
 	t.Tail, t.Cache = s.tails.Bytes(), s.cache.Bytes()
 	t.Audited, t.Violations = s.audits.consumers.Load(), s.audits.violations.Load()
+	t.Rewritten, t.Freed, t.RewriteFailed = s.pace.Rewritten()
 	for _, a := range s.Accounts() {
 		st := a.Stats()
 		t.Accounts++

@@ -44,6 +44,9 @@ type JetStreamTotals struct {
 	Tail, Cache     JetStreamBuffer // memory for recent messages, and for those read one by one
 	Audited         uint64          // consumers checked by audits
 	Violations      uint64          // what audits found to be wrong
+	Rewritten       uint64          // segments that were made smaller in the background
+	Freed           uint64          // bytes by which they were
+	RewriteFailed   uint64          // times that could not be done
 	Meta            *MetaClusterInfo
 }
 

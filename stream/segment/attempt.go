@@ -29,6 +29,7 @@ type attempt struct {
 	restored bool
 	replayed int
 	cut      *cutPoint // everything from here on was never durable
+	detached []string  // segments that the checkpoint does not mention, without extension
 }
 
 type cutPoint struct {
@@ -93,6 +94,9 @@ func (a *attempt) begin() {
 // limit returns where the batches of segment i end, as its successor says, or the end of the file if there is none that
 // knows.
 func (a *attempt) limit(i int, f vfs.File) (limit int64, declared bool, err error) {
+	if end := a.segs[i].rewritten.end; end > 0 {
+		return end, true, nil
+	}
 	if i+1 < len(a.segs) && a.heads[i+1] {
 		// A segment in between may be missing.
 		if next := a.segs[i+1]; next.serial == a.segs[i].serial+1 && next.prevEnd >= segmentHeadBytes {
@@ -163,6 +167,9 @@ func (a *attempt) scanSegment(i int) error {
 	if declared && a.cut == nil {
 		pos = limit
 	}
+	if s.rewritten.end > 0 {
+		a.expect = max(a.expect, s.rewritten.last+1)
+	}
 	a.seal(i, pos, f)
 	return nil
 }
@@ -220,7 +227,7 @@ func (a *attempt) enter(i int) (bool, error) {
 
 // visit takes one intact batch in.
 func (a *attempt) visit(s *segment, h *batchHead, b []byte, at int64) (reason string, err error) {
-	if h.Index != a.expect && !(a.jumped && h.Index > a.expect) {
+	if h.Index != a.expect && !((a.jumped || s.rewritten.end > 0) && h.Index > a.expect) {
 		return fmt.Sprintf("batch %d where %d was expected", h.Index, a.expect), nil
 	}
 	if next := max(a.next, s.base); h.Base < next {
@@ -295,7 +302,7 @@ func (a *attempt) sealLast() {
 		a.generation++ // what lies behind the damage stays there
 	case n-1 >= a.from && s.size.Load() <= segmentHeadBytes:
 		a.cut = &cutPoint{n - 1, 0} // created, and then nothing more
-	case n-1 >= a.from && s.size.Load() < a.l.opts.SegmentBytes:
+	case n-1 >= a.from && s.size.Load() < a.l.opts.SegmentBytes && s.rewritten.end == 0:
 		s.sealed.Store(false)
 	}
 }

@@ -35,6 +35,7 @@ type cacheShard struct {
 // regionKey says where in which log's segment a region begins.
 type regionKey struct {
 	log, serial uint64
+	revision    uint32
 	pos         int64
 }
 

@@ -16,8 +16,11 @@ import (
 // index was saved before; ErrFailed, ErrClosed; any other leaves the
 // log and the earlier checkpoints as they were.
 func (l *Log) SaveCheckpoint(index uint64, state []byte) error {
-	l.files.Lock()
-	defer l.files.Unlock()
+	return l.SaveCheckpointWithout(index, state, nil)
+}
+
+// saveCheckpoint saves a checkpoint that does not mention dead segments. files is held.
+func (l *Log) saveCheckpoint(index uint64, state []byte, dead map[uint64]bool) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
@@ -28,11 +31,15 @@ func (l *Log) SaveCheckpoint(index uint64, state []byte) error {
 		}
 		file.copy = index == kept[0].index && !kept[0].copy
 	}
+	if err := l.checkDead(index, dead); err != nil {
+		return err
+	}
 	if err := l.syncTo(index); err != nil {
 		return err
 	}
+	l.waitForIndexes() // a start from this checkpoint does not look whether they are there
 	c := &checkpoint{index: index, state: state}
-	if err := l.describe(c); err != nil {
+	if err := l.describe(c, dead); err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
 	path := filepath.Join(l.opts.Dir, file.name())
@@ -42,12 +49,15 @@ func (l *Log) SaveCheckpoint(index uint64, state []byte) error {
 	return l.keepCheckpoint(file)
 }
 
-// describe fills the log's part of a checkpoint.
-func (l *Log) describe(c *checkpoint) error {
+// describe fills the log's part of a checkpoint, without dead segments.
+func (l *Log) describe(c *checkpoint, dead map[uint64]bool) error {
 	var pivot *segment
 	for _, s := range *l.segs.Load() {
 		if s.first > c.index {
 			break
+		}
+		if dead[s.serial] {
+			continue
 		}
 		c.segments = append(c.segments, checkpointSegment{
 			segmentHead: s.segmentHead, suffix: s.suffix, end: s.size.Load(), last: s.last.Load(), maxTime: s.maxTime.Load(),
@@ -95,30 +105,9 @@ func (l *Log) keepCheckpoint(newest checkpointFile) error {
 		}
 	}
 	l.files.checkpoints, l.files.stale = kept, nil
+	errs = append(errs, l.removeDetached()) // by a checkpoint before
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("remove old checkpoint: %w", err)
+		return fmt.Errorf("remove what no checkpoint needs: %w", err)
 	}
 	return nil
-}
-
-// copyCheckpoint makes a second file of the newest checkpoint, in the place of the one before it. change, unless it is nil,
-// alters the copy. files is held.
-func (l *Log) copyCheckpoint(change func(*checkpoint)) error {
-	newest := l.files.checkpoints[0]
-	path := filepath.Join(l.opts.Dir, newest.name())
-	c, reason, err := readCheckpoint(l.opts.FS, path, newest.index, l.hash)
-	if err == nil && c == nil {
-		err = &CorruptError{Path: path, Reason: reason}
-	}
-	if err != nil {
-		return fmt.Errorf("copy checkpoint: %w", err)
-	}
-	if change != nil {
-		change(c)
-	}
-	file := checkpointFile{newest.index, !newest.copy}
-	if err := vfs.WriteFileSync(l.opts.FS, filepath.Join(l.opts.Dir, file.name()), c.encode(l.hash), c.state); err != nil {
-		return fmt.Errorf("copy checkpoint: %w", err)
-	}
-	return l.keepCheckpoint(file)
 }

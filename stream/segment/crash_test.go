@@ -55,8 +55,9 @@ type lives struct {
 	digests  []digest
 	messages []message
 	next     uint64
-	dropped  uint64 // no message below needs to be there
-	saved    uint64 // highest checkpoint
+	dropped  uint64          // no message below needs to be there
+	dead     map[uint64]bool // these need not be there either
+	saved    uint64          // highest checkpoint
 
 	durable atomic.Uint64 // as reported in this life
 	log     *Log
@@ -107,6 +108,7 @@ func (v *lives) newLife(fsys vfs.FS) error {
 	}
 	v.durable.Store(l.Durable())
 	if err := v.check(); err != nil {
+		l.Close() // its goroutines are to end
 		return fmt.Errorf("%v, %+v: %w\n%s", o.Sync, report, err, dump(fsys, o.Dir, o.Key))
 	}
 	return nil
@@ -115,14 +117,50 @@ func (v *lives) newLife(fsys vfs.FS) error {
 // check reads everything that should be there.
 func (v *lives) check() error {
 	first := v.log.FirstBase()
-	if first > max(v.dropped, 1) {
-		return fmt.Errorf("log begins at %d, dropped below %d", first, v.dropped)
-	}
 	kept := v.messages
 	for len(kept) > 0 && kept[0].seq < first {
+		if kept[0].seq >= v.dropped && !v.dead[kept[0].seq] {
+			return fmt.Errorf("log begins at %d, dropped below %d, message %d is not dead", first, v.dropped, kept[0].seq)
+		}
 		kept = kept[1:]
 	}
-	return compareAll(v.log, kept)
+	return compareLive(v.log, kept, func(seq uint64) bool { return v.dead[seq] })
+}
+
+// dying chooses messages of segments that a checkpoint of index reflects, and segments with nothing else in them.
+func (v *lives) dying(index uint64) (all []uint64, dead map[uint64]bool) {
+	dead = map[uint64]bool{}
+	for _, s := range v.log.Inner(index) {
+		mode := v.rng.IntN(4)
+		for seq := s.First; seq <= s.Last && mode > 0; seq++ {
+			if mode == 1 || v.rng.IntN(4) > 0 {
+				v.dead[seq] = true
+			}
+		}
+		if mode == 1 {
+			dead[s.Serial] = true
+		}
+		all = append(all, s.Serial)
+	}
+	return all, dead
+}
+
+// shrink saves a checkpoint, gives up segments and rewrites others.
+func (v *lives) shrink(at uint64) error {
+	all, dead := v.dying(at)
+	if err := v.log.SaveCheckpointWithout(at, v.digests[at].encode(), dead); err != nil {
+		return err
+	}
+	for _, serial := range all {
+		r := Rewriting{serial, at, func(seq uint64) bool { return v.dead[seq] }, 255}
+		if _, err := v.log.Rewrite(r, nil); err != nil && !errors.Is(err, ErrNotWorth) {
+			return err
+		}
+		if v.rng.IntN(3) == 0 {
+			return nil
+		}
+	}
+	return nil
 }
 
 // live works until the log fails or n steps are done.
@@ -143,7 +181,12 @@ func (v *lives) live(n int) error {
 			if _, err = v.log.Flush(false); err == nil {
 				at := index - 1 - v.rng.Uint64N(min(index-1, 5))
 				at = max(at, v.saved)
-				if err = v.log.SaveCheckpoint(at, v.digests[at].encode()); err == nil {
+				if v.rng.IntN(2) == 0 {
+					err = v.log.SaveCheckpoint(at, v.digests[at].encode())
+				} else {
+					err = v.shrink(at)
+				}
+				if err == nil {
 					v.saved = at
 				}
 			}
@@ -192,7 +235,7 @@ var errPower = errors.New("power cut")
 // runLives lets a log live and die a few times; each death is at a random operation of the file system.
 func runLives(seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	v := &lives{rng: rng, digests: make([]digest, 1), next: 1}
+	v := &lives{rng: rng, digests: make([]digest, 1), next: 1, dead: map[uint64]bool{}}
 	v.options = testOptions(nil)
 	v.options.SegmentBytes = int64(4<<10 + rng.IntN(20<<10))
 	v.options.TailBytes = int64(4<<10 + rng.IntN(32<<10))

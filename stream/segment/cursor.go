@@ -256,10 +256,6 @@ func (c *Cursor) enterCold() (bool, error) {
 					c.seg, c.damage = nil, nil
 					return false, nil
 				}
-				if c.seg.hollow.Load() { // meanwhile
-					c.pos, c.damage, c.piece = c.seg.size.Load(), nil, nil
-					return false, nil
-				}
 				return false, err
 			}
 		}
@@ -268,17 +264,13 @@ func (c *Cursor) enterCold() (bool, error) {
 		switch state {
 		case batchShort:
 			need = n
-			if c.pos+int64(need) > c.seg.written.Load() && !c.seg.hollow.Load() {
+			if c.pos+int64(need) > c.seg.written.Load() {
 				return false, c.damaged(c.pos, "batch passes the end of the segment")
 			}
 			continue
 		case batchNewer:
 			return false, fmt.Errorf("%s at %d: %w", c.seg.logPath(), c.pos, ErrNewerFormat)
 		case batchBad:
-			if c.seg.hollow.Load() {
-				c.pos, c.piece = c.seg.size.Load(), nil
-				return false, nil
-			}
 			return false, c.damaged(c.pos, reason)
 		}
 		if !c.enter(&h, b[:n:n]) {
@@ -324,6 +316,7 @@ func (c *Cursor) read(need int) error {
 // SeqAt returns the sequence of the first message whose time is t or later, by position in the log; if there is none,
 // the sequence to be assigned next. Damaged batches are passed over.
 func (l *Log) SeqAt(t int64) uint64 {
+again:
 	for {
 		next := l.next.Load()
 		segs := *l.segs.Load()
@@ -339,11 +332,11 @@ func (l *Log) SeqAt(t int64) uint64 {
 			if found, ok := c.seek(t, s); ok {
 				return found
 			}
+			if s.dropped.Load() { // another one may have taken its place
+				continue again
+			}
 		}
-		if len(segs) == 0 || !segs[len(segs)-1].dropped.Load() {
-			return next
-		}
-		// All that were looked at have been dropped meanwhile; there are others.
+		return next
 	}
 }
 

@@ -498,7 +498,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 		"segment": func(fsys vfs.FS) {
 			segments := segmentNames(t, o)
 			change(t, fsys, path(segments[len(segments)-1]), func(b []byte) []byte {
-				b[16]++
+				b[16] = formatRewritten + 1
 				hash.sealBlock(b[:segmentHeadBytes])
 				return b
 			})

@@ -25,14 +25,15 @@
 //
 //	0   hash u64         over [8, 128)
 //	8   magic "GODWITSG"
-//	16  format u32 = 1, generation u32
+//	16  format u32 = 1, or 2 if it was rewritten; generation u32
 //	24  serial u64       number of the segment in its log, from 1
 //	32  base u64         sequence of the first message it can hold
 //	40  first u64        Raft index of its first batch
 //	48  created i64      leader's clock, ns
 //	56  durable u64      highest Raft index known to be durable when this was written
 //	64  prevEnd u64      where the segment before ends; what lies behind that there is void. 0: there was none
-//	72  zeros
+//	72  zeros; of a segment that was rewritten: end of its batches i64, index of the last one before that u64, largest
+//	    time of a message i64, messages u64, zeros
 //
 // The generation grows whenever a tail was cut. What is appended after a cut goes to a new segment, so bytes of the cut
 // tail never stand between or behind newer batches.
@@ -52,6 +53,15 @@
 //	56  count u32        messages
 //	60  head u32         CRC-32C of [8, 60), started from a secret of the key: the head can be trusted without the body
 //	64  body             records (AppendRecord), or the owner's own bytes
+//
+// # Rewritten and missing segments
+//
+// What is reflected in both kept checkpoints and held by neither is needed by nobody. A sealed segment in which that is
+// most is replaced by a file of the same name without it: batches without messages are left out, so that indexes have
+// gaps; batches lose dead messages at their beginning and end; between others an empty record keeps the place of one. The
+// head of such a file counts more than what an older checkpoint says of the segment. A segment with nothing else in it is
+// left out of the checkpoints, and its files go when both do so; segments that lie before the one in which a checkpoint
+// ends and are not mentioned by it are left-overs.
 //
 // # Torn or damaged
 //

@@ -27,10 +27,8 @@ func (l *Log) DropBefore(seq uint64) error {
 	if n == 0 {
 		return nil
 	}
-	if len(kept) < 2 || kept[1].index < segs[n-1].last.Load() {
-		if err := l.copyCheckpoint(nil); err != nil {
-			return fmt.Errorf("drop segments: %w", err)
-		}
+	if err := l.bothReflect(segs[n-1].last.Load()); err != nil {
+		return fmt.Errorf("drop segments: %w", err)
 	}
 	l.waitForTasks() // that could make index files after they were removed
 	// With the mark in place it does not matter which of the files a crash leaves.

@@ -40,7 +40,15 @@ func (l *Log) openForWriting(s *segment) (vfs.File, error) {
 // seals and who writes call it, so that one of them finds both done.
 func (l *Log) sealIfWritten(s *segment) {
 	if s.sealed.Load() && s.written.Load() == s.size.Load() && !s.indexed.Swap(true) {
-		l.background(func() { l.finishSealed(s) })
+		l.mu.Lock()
+		l.mu.indexing++
+		l.mu.Unlock()
+		l.background(func() {
+			l.finishSealed(s)
+			l.mu.Lock()
+			l.mu.indexing--
+			l.mu.Unlock()
+		})
 	}
 }
 
@@ -82,6 +90,15 @@ func (l *Log) background(task func()) {
 func (l *Log) waitForTasks() {
 	l.mu.Lock()
 	for l.mu.tasks > 0 {
+		l.mu.changed.Wait()
+	}
+	l.mu.Unlock()
+}
+
+// waitForIndexes returns when the segments that were sealed so far have their index files.
+func (l *Log) waitForIndexes() {
+	l.mu.Lock()
+	for l.mu.indexing > 0 {
 		l.mu.changed.Wait()
 	}
 	l.mu.Unlock()
@@ -180,4 +197,12 @@ func (l *Log) rebuild(s *segment) (*sparse, error) {
 		s.mu.Unlock()
 	}
 	return x, nil
+}
+
+// renewIndex is the background task that makes the index of a segment anew, if a crash came between its rewriting and that of
+// its index. If it fails, whoever needs the index makes it.
+func (l *Log) renewIndex(s *segment) {
+	if !l.closed.Load() && !s.hasIndexFiles(l.hash) {
+		_, _ = l.rebuild(s)
+	}
 }

@@ -147,6 +147,56 @@ func compareAll(l *Log, want []message) error {
 	return nil
 }
 
+// compareLive reads all messages by a cursor, and each by its sequence: those that are not dead are there, and of others
+// nothing but what they were, or an empty record.
+func compareLive(l *Log, want []message, dead func(seq uint64) bool) error {
+	c := l.NewCursor(0)
+	var r Record
+	at := 0
+	for {
+		seq, time, ok, err := c.Next(math.MaxUint64, &r)
+		if err != nil {
+			return fmt.Errorf("next: %w", err)
+		}
+		for at < len(want) && (!ok || want[at].seq < seq) {
+			if !dead(want[at].seq) {
+				return fmt.Errorf("next: message %d is missing, got %d %v", want[at].seq, seq, ok)
+			}
+			at++
+		}
+		if !ok {
+			return readLive(l, want, dead)
+		}
+		if at == len(want) || want[at].seq != seq {
+			return fmt.Errorf("next: message %d, which there is not", seq)
+		}
+		if len(r.Subject) > 0 || !dead(seq) {
+			if err := want[at].check(time, &r); err != nil {
+				return err
+			}
+		}
+		at++
+	}
+}
+
+func readLive(l *Log, want []message, dead func(seq uint64) bool) error {
+	var r Record
+	for i := range want {
+		m := &want[i]
+		time, err := l.Read(m.seq, &r)
+		if dead(m.seq) && (errors.Is(err, ErrNotFound) || len(r.Subject) == 0) {
+			continue
+		}
+		if err == nil {
+			err = m.check(time, &r)
+		}
+		if err != nil {
+			return fmt.Errorf("read %d: %w", m.seq, err)
+		}
+	}
+	return nil
+}
+
 // text returns n bytes that differ by i.
 func text(i, n int) string {
 	b := bytes.Repeat([]byte{byte('a' + i%26)}, n)

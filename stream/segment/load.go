@@ -49,6 +49,9 @@ func (a *attempt) loadSegments() error {
 	for _, file := range a.files {
 		known := fromCheckpoint[file]
 		delete(fromCheckpoint, file)
+		if known == nil && a.leftOver(file, pivot) {
+			continue
+		}
 		if known != nil && known != pivot {
 			if err := a.addKnown(known); err != nil {
 				return err
@@ -83,6 +86,14 @@ func (a *attempt) addKnown(c *checkpointSegment) error {
 	if err != nil {
 		return err
 	}
+	// The checkpoint does not know what came of a segment that was rewritten after it.
+	if h, ok, err := a.readHead(s.logPath()); err != nil {
+		return err
+	} else if r := h.rewritten; ok && r.end > 0 && h.serial == c.serial && h.generation == c.generation {
+		s.rewritten = r
+		s.renew = c.end != r.end
+		c.end, c.last, c.maxTime = r.end, r.last, r.maxTime
+	}
 	if st.Size < c.end {
 		a.report(s.logPath(), st.Size, fmt.Sprintf("file ends early, its batches reach to %d", c.end))
 	}
@@ -94,7 +105,6 @@ func (a *attempt) addKnown(c *checkpointSegment) error {
 	s.indexed.Store(true)
 	s.sealed.Store(true)
 	if c.end == segmentHeadBytes {
-		s.hollow.Store(true)
 		s.mu.sparse = &sparse{}
 	}
 	a.segs = append(a.segs, s)

@@ -12,8 +12,8 @@ import (
 //
 // One owner at a time calls Append and Flush; it also calls Close. Everything else is safe for concurrent use.
 //
-// Locks rank in this order: appending, Tails.mu; and files, rebuilding, segList, mu, segment.mu, zeroing.mu; none but the first two is held
-// across writes or syncs.
+// Locks rank in this order: rewriting, files, appending, Tails.mu; and files, rebuilding, segList, mu, segment.mu, zeroing.mu; rewriting, files,
+// appending and rebuilding are held across writes or syncs.
 type Log struct {
 	opts         Options
 	hash         *hasher
@@ -64,11 +64,13 @@ type Log struct {
 		dirty        []*segment // written lazily and not synced
 		handed       uint64     // index of the last batch handed to Flush
 		tasks        int        // background tasks queued or running
+		indexing     int        // of them, those that make index files
 		timer        *time.Timer
 		timed        bool // the timer runs
 	}
 
 	segList    sync.Mutex // guards changes of segs
+	rewriting  sync.Mutex // held while a segment is rewritten
 	rebuilding sync.Mutex // held while an index is made anew
 
 	// files guards the set of files: checkpoints, mark, and which segments exist. It is held across I/O.
@@ -76,6 +78,7 @@ type Log struct {
 		sync.Mutex
 		checkpoints []checkpointFile // kept, newest first, at most two once one was saved
 		stale       []string         // files of others, to be removed with the next one saved
+		detached    []string         // segments, without extension, that the newest one does not mention any more; likewise
 		firstSerial uint64           // as the mark has it
 	}
 }
@@ -106,6 +109,11 @@ func Open(o Options) (*Log, *Report, error) {
 	if l.sched == nil {
 		l.sched, l.ownSched = NewScheduler(2), true
 	}
+	for _, s := range *l.segs.Load() {
+		if s.renew {
+			l.background(func() { l.renewIndex(s) })
+		}
+	}
 	report.Duration = time.Since(start)
 	return l, report, nil
 }
@@ -129,6 +137,9 @@ func (l *Log) FirstBase() uint64 {
 
 // Bytes returns the size of all segments, without indexes, checkpoints and room written ahead.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }
+
+// SegmentBytes returns the size at which a segment is sealed.
+func (l *Log) SegmentBytes() int64 { return l.opts.SegmentBytes }
 
 // usable returns ErrFailed or ErrClosed if the log takes no more batches.
 func (l *Log) usable() error {

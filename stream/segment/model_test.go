@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"testing"
 
@@ -22,6 +23,7 @@ type model struct {
 	flushed  uint64
 	saved    uint64 // newest checkpoint
 	dropped  uint64
+	dead     map[uint64]bool // messages that may be gone
 	cursor   *Cursor
 	at       uint64 // where the cursor should be
 }
@@ -115,17 +117,58 @@ func (m *model) drop(t *rapid.T) {
 	if err := m.log.DropBefore(seq); err != nil {
 		t.Fatal(err)
 	}
+	m.begin(t)
+}
+
+// begin takes note of where the log begins.
+func (m *model) begin(t *rapid.T) {
 	first := m.log.FirstBase()
-	if first > max(m.dropped, 1) {
-		t.Fatalf("log begins at %d, dropped below %d", first, m.dropped)
-	}
 	for len(m.messages) > 0 && m.messages[0].seq < first {
+		if seq := m.messages[0].seq; seq >= m.dropped && !m.dead[seq] {
+			t.Fatalf("log begins at %d, dropped below %d, message %d is not dead", first, m.dropped, seq)
+		}
 		m.messages = m.messages[1:]
 	}
 	if m.at < first { // a cursor reads the batch that it has begun to its end
 		m.at = first
 		m.cursor.Seek(first)
 	}
+}
+
+// shrink saves a checkpoint, gives up segments with it and rewrites others.
+func (m *model) shrink(t *rapid.T) {
+	index := rapid.Uint64Range(m.saved, max(m.flushed, m.saved)).Draw(t, "index")
+	given := map[uint64]bool{}
+	var rewritten []uint64
+	for _, n := range m.log.Inner(index) {
+		keep := rapid.SampledFrom([]uint64{0, 1, 3, 10, 1 << 60}).Draw(t, "keep one of")
+		whole := true
+		for i := range m.messages {
+			if seq := m.messages[i].seq; seq >= n.First && seq <= n.Last {
+				if keep == 0 || seq%keep != 0 {
+					m.dead[seq] = true
+				}
+				whole = whole && m.dead[seq]
+			}
+		}
+		if whole && rapid.Bool().Draw(t, "give up") {
+			given[n.Serial] = true
+		} else {
+			rewritten = append(rewritten, n.Serial)
+		}
+	}
+	if err := m.log.SaveCheckpointWithout(index, m.digests[index].encode(), given); err != nil {
+		t.Fatal(err)
+	}
+	m.saved = index
+	isDead := maps.Clone(m.dead)
+	for _, serial := range rewritten {
+		r := Rewriting{serial, index, func(seq uint64) bool { return isDead[seq] }, 255}
+		if _, err := m.log.Rewrite(r, nil); err != nil && !errors.Is(err, ErrNotWorth) {
+			t.Fatal(err)
+		}
+	}
+	m.begin(t)
 }
 
 func (m *model) read(t *rapid.T) {
@@ -137,6 +180,9 @@ func (m *model) read(t *rapid.T) {
 	time, err := m.log.Read(seq, &r)
 	for i := range m.messages {
 		if m.messages[i].seq == seq {
+			if m.dead[seq] && (errors.Is(err, ErrNotFound) || err == nil && len(r.Subject) == 0) {
+				return
+			}
 			if err == nil {
 				err = m.messages[i].check(time, &r)
 			}
@@ -167,14 +213,21 @@ func (m *model) pull(t *rapid.T) {
 	for range rapid.IntRange(1, 200).Draw(t, "n") {
 		var want *message
 		for i := range m.messages {
-			if m.messages[i].seq >= m.at {
+			if m.messages[i].seq >= m.at && !m.dead[m.messages[i].seq] {
 				want = &m.messages[i]
 				break
 			}
 		}
 		seq, time, ok, err := m.cursor.Next(high, &r)
+		for ok && err == nil && m.dead[seq] && last == nil {
+			seq, time, ok, err = m.cursor.Next(high, &r)
+		}
 		if err != nil {
 			t.Fatal(err)
+		}
+		if ok && m.dead[seq] {
+			m.at, last = seq+1, nil
+			continue
 		}
 		if last != nil {
 			if err := last.check(lastTime, &before); err != nil {
@@ -200,15 +253,20 @@ func (m *model) pull(t *rapid.T) {
 
 func (m *model) seqAt(t *rapid.T) {
 	at := rapid.Int64Range(-400, m.now+400).Draw(t, "time")
-	want := m.next
+	want, earliest := m.next, m.next // of those that are there, and of all
 	for i := range m.messages {
-		if m.messages[i].time >= at {
-			want = m.messages[i].seq
+		if m.messages[i].time < at {
+			continue
+		}
+		seq := m.messages[i].seq
+		earliest = min(earliest, seq)
+		if !m.dead[seq] {
+			want = seq
 			break
 		}
 	}
-	if got := m.log.SeqAt(at); got != want {
-		t.Fatalf("sequence at %d is %d, want %d", at, got, want)
+	if got := m.log.SeqAt(at); got < earliest || got > want {
+		t.Fatalf("sequence at %d is %d, want %d, or a dead one from %d on", at, got, want, earliest)
 	}
 }
 
@@ -230,7 +288,7 @@ func (m *model) check(t *rapid.T) {
 
 func TestLogAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &model{next: 1, digests: make([]digest, 1)}
+		m := &model{next: 1, digests: make([]digest, 1), dead: map[uint64]bool{}}
 		m.options = testOptions(vfs.NewMem())
 		m.options.SegmentBytes = rapid.Int64Range(4<<10, 200<<10).Draw(t, "segment")
 		m.options.MaxBatchBytes = 128 << 10
@@ -239,10 +297,10 @@ func TestLogAgainstModel(t *testing.T) {
 		m.open(t)
 		defer func() { m.log.Close() }()
 		t.Repeat(map[string]func(*rapid.T){
-			"append": m.append, "append again": m.append, "flush": m.flush, "checkpoint": m.checkpoint, "drop": m.drop,
+			"append": m.append, "append again": m.append, "flush": m.flush, "checkpoint": m.checkpoint, "drop": m.drop, "shrink": m.shrink,
 			"read": m.read, "pull": m.pull, "sequence at": m.seqAt, "reopen": m.reopen, "": m.check,
 		})
-		if err := compareAll(m.log, m.messages); err != nil {
+		if err := compareLive(m.log, m.messages, func(seq uint64) bool { return m.dead[seq] }); err != nil {
 			t.Fatal(err)
 		}
 	})

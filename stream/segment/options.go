@@ -51,6 +51,7 @@ type Options struct {
 	Scheduler     *Scheduler    // shared by all logs of a process; default: one of the log's own
 	Cache         *Cache        // shared by all logs of a process; default: one of the log's own, of 4 MiB
 	Tails         *Tails        // shared by all logs of a process; default: one of the log's own, of 8 MiB
+	Pace          *Pace         // of rewriting, shared by all logs of a process; default: one of the log's own, of 64 MiB/s
 	TailBytes     int64         // most memory of it for this log's tail blocks that are written already; default 8 MiB
 
 	// Restore and Replay give back the state at Open; both run on its goroutine, in this order.
@@ -108,6 +109,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Tails == nil {
 		o.Tails = NewTails(defaultTailsBytes)
+	}
+	if o.Pace == nil {
+		o.Pace = NewPace(0)
 	}
 	if o.TailBytes == 0 {
 		o.TailBytes = 8 << 20

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,7 +166,7 @@ func (a *attempt) finish() (*Report, error) {
 	l.durable.Store(last)
 	l.mu.handed = last
 	l.files.firstSerial = a.mark.firstSerial
-	l.files.checkpoints, l.files.stale = a.checkpoints, a.stale
+	l.files.checkpoints, l.files.stale, l.files.detached = a.checkpoints, a.stale, a.detached
 	report := &Report{Segments: len(segs), Replayed: a.replayed, Cut: cut, Damage: append(a.recovery.damage, a.damage...)}
 	if a.ck != nil {
 		report.Checkpoint = a.ck.index
@@ -187,6 +188,9 @@ func (a *attempt) settle(s *segment) error {
 		return nil
 	}
 	s.indexed.Store(true)
+	if _, err := s.fsys.Stat(s.path + extIndex); errors.Is(err, fs.ErrNotExist) {
+		s.renew = true
+	}
 	if s.hasIndexFiles(a.l.hash) || s.writeIndexFiles(s.mu.sparse, a.l.hash) == nil {
 		s.mu.sparse = nil
 	}

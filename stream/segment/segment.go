@@ -17,6 +17,7 @@ const (
 	segmentHeadBytes = 128
 	segmentMagic     = "GODWITSG"
 	formatSegment    = 1
+	formatRewritten  = 2
 
 	extLog   = ".log"
 	extIndex = ".index"
@@ -33,6 +34,15 @@ type segmentHead struct {
 	created    int64
 	durable    uint64
 	prevEnd    int64
+	rewritten  rewritten
+}
+
+// rewritten is what the head of a segment that was rewritten says about its batches. Their indexes have gaps.
+type rewritten struct {
+	end     int64  // behind the last one; 0: the segment was never rewritten
+	last    uint64 // index of the last one before it was rewritten
+	maxTime int64
+	count   uint64 // messages that were left
 }
 
 func (h *segmentHead) encode(hash *hasher) []byte {
@@ -46,6 +56,13 @@ func (h *segmentHead) encode(hash *hasher) []byte {
 	binary.LittleEndian.PutUint64(b[48:], uint64(h.created))
 	binary.LittleEndian.PutUint64(b[56:], h.durable)
 	binary.LittleEndian.PutUint64(b[64:], uint64(h.prevEnd))
+	if r := &h.rewritten; r.end > 0 {
+		binary.LittleEndian.PutUint32(b[16:], formatRewritten)
+		binary.LittleEndian.PutUint64(b[72:], uint64(r.end))
+		binary.LittleEndian.PutUint64(b[80:], r.last)
+		binary.LittleEndian.PutUint64(b[88:], uint64(r.maxTime))
+		binary.LittleEndian.PutUint64(b[96:], r.count)
+	}
 	hash.sealBlock(b)
 	return b
 }
@@ -55,7 +72,8 @@ func (h *segmentHead) decode(b []byte, hash *hasher) (ok bool, err error) {
 	if len(b) < segmentHeadBytes || string(b[8:16]) != segmentMagic || !hash.checkBlock(b[:segmentHeadBytes]) {
 		return false, nil
 	}
-	if binary.LittleEndian.Uint32(b[16:]) > formatSegment {
+	format := binary.LittleEndian.Uint32(b[16:])
+	if format > formatRewritten {
 		return false, ErrNewerFormat
 	}
 	h.generation = binary.LittleEndian.Uint32(b[20:])
@@ -65,6 +83,15 @@ func (h *segmentHead) decode(b []byte, hash *hasher) (ok bool, err error) {
 	h.created = int64(binary.LittleEndian.Uint64(b[48:]))
 	h.durable = binary.LittleEndian.Uint64(b[56:])
 	h.prevEnd = int64(binary.LittleEndian.Uint64(b[64:]))
+	h.rewritten = rewritten{}
+	if format == formatRewritten {
+		h.rewritten = rewritten{
+			end:     int64(binary.LittleEndian.Uint64(b[72:])),
+			last:    binary.LittleEndian.Uint64(b[80:]),
+			maxTime: int64(binary.LittleEndian.Uint64(b[88:])),
+			count:   binary.LittleEndian.Uint64(b[96:]),
+		}
+	}
 	return true, nil
 }
 
@@ -112,9 +139,10 @@ type segment struct {
 	maxTime atomic.Int64  // largest time of a message, math.MinInt64 if there is none; the owner writes it
 	sealed  atomic.Bool   // set after the last change of size, last and maxTime
 	dropped atomic.Bool   // its files are being removed
-	hollow  atomic.Bool   // its batches were given up; set before size and written shrink, which they do only then
 	indexed atomic.Bool   // somebody writes, or wrote, the index files
 
+	revision uint32      // immutable; how often the file was replaced in this process, for the cache
+	renew    bool        // set while opening: a crash may have left no index files, or those from before it was rewritten
 	exists   bool        // the file was created; whoever writes the file uses it
 	dirDirty atomic.Bool // the file's name is not durable yet
 	zero     zeroing

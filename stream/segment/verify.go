@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -119,7 +120,7 @@ func (v *Verified) segment(l *Log, s *segment, below vfs.FS, end uint64, progres
 	if err != nil {
 		return err
 	}
-	if !s.sealed.Load() || s.hollow.Load() || len(v.Faults) > before { // with damage the index would have other entries
+	if !s.sealed.Load() || s.empty() || len(v.Faults) > before { // with damage the index would have other entries
 		return nil
 	}
 	return v.indexes(l, s, marks, below)
@@ -159,6 +160,8 @@ func (v *Verified) indexes(l *Log, s *segment, marks []batchMark, below vfs.FS) 
 	got, err := t.sparseOnDisk(l.hash)
 	fault := Fault{Path: s.path + extIndex, Derived: true}
 	switch {
+	case s.renew && err != nil: // opening makes it
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		fault.Reason = "index is missing"
 	case err != nil:
@@ -201,14 +204,20 @@ func (l *Log) Mend() error {
 
 func (s *segment) mend(f vfs.File, hash *hasher) error {
 	if !s.headIntact(f, hash) {
-		if _, err := f.WriteAt(s.encode(hash), 0); err != nil {
-			return err
+		h := s.segmentHead
+		if s.sealed.Load() && h.rewritten.end == 0 {
+			// Whether it was is not known; if not, it is no harm to say so.
+			h.rewritten = rewritten{end: s.size.Load(), last: s.last.Load(), maxTime: s.maxTime.Load()}
+			err := newScanner(hash).walk(s, f, func(b *batchHead, _, _ int64) { h.rewritten.count += uint64(b.Count) }, nil)
+			if err != nil {
+				return err
+			}
 		}
-		if err := f.Sync(); err != nil {
+		if err := s.writeHead(&h, hash); err != nil {
 			return err
 		}
 	}
-	if !s.sealed.Load() || s.hollow.Load() || s.hasIndexFiles(hash) {
+	if !s.sealed.Load() || s.empty() || s.hasIndexFiles(hash) {
 		return nil
 	}
 	x, err := rebuildSparse(s, f, hash)
@@ -216,6 +225,19 @@ func (s *segment) mend(f vfs.File, hash *hasher) error {
 		return err
 	}
 	return s.writeIndexFiles(x, hash)
+}
+
+// writeHead puts a head in the place of a damaged one.
+func (s *segment) writeHead(h *segmentHead, hash *hasher) error {
+	f, err := s.fsys.OpenFile(s.logPath(), os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(h.encode(hash), 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // SameFault lists the files that have to be put aside, to be made again together, because of a fault of one.
