@@ -26,8 +26,8 @@ func (s *Server) Reload(o *options.Options) error {
 	if err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}
+	s.accounts.Update(o) // first: connections look at their quotas when they take over new settings
 	s.apply(o, parts)
-	s.accounts.Update(o)
 	s.setTerms(o, old)
 	if s.js.Load() != nil {
 		if err := s.enableStreams(o); err != nil {

@@ -106,9 +106,10 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 			s.sys.Events().LoginRefused(a, &last, why.Reason)
 		}
 	}
+	s.env.RefusedRequest = s.refuseRequest
 	s.env.Joined = func(c *conn.Conn, id *auth.Identity) { s.operators.joined(c, id) }
 	s.monitor = monitor.New(monitor.Options{Source: source{Server: s}, Logger: s.log,
-		Collectors: []monitor.Collector{monitor.CollectorFunc(s.collectExchange)}})
+		Collectors: []monitor.Collector{monitor.CollectorFunc(s.collectExchange), monitor.CollectorFunc(s.collectQuotas)}})
 	s.sys = system.New(system.Options{Host: host{s}, Monitor: s.monitor, Accounts: s.accounts, Log: s.log})
 	s.setTerms(o, nil)
 	if err := s.newOperators(o); err != nil {

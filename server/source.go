@@ -4,6 +4,7 @@ import (
 	"net"
 	"sort"
 	"strings"
+	"time"
 
 	"godwit/server/account"
 	"godwit/server/conn"
@@ -90,6 +91,9 @@ func (s source) Varz() *monitor.Varz {
 	v.StaleConnectionStats.Clients = uint64(t.Stale)
 	for _, acc := range s.accounts.All() {
 		v.Subscriptions += uint32(acc.Index().Stats().Subscriptions)
+		n := acc.Quota().Bucket().Counts()
+		v.Throttled += time.Duration(n.Throttled.Load())
+		v.Refused += n.Messages.Load()
 	}
 	if s.js.Load() != nil {
 		s.js.Load().fillVarz(&v.JetStream)
@@ -210,7 +214,8 @@ func (s source) Account(name string) *monitor.AccountDetail {
 	now, _ := a.Conns()
 	st, _ := s.SublistStats(name)
 	d := &monitor.AccountDetail{AccountName: name, LastUpdate: s.loaded.Load().UTC(), IsSystem: a == s.accounts.System(), Complete: true,
-		JetStream: s.js.Load() != nil && s.js.Load().enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st, Imports: s.sys.Imports(name)}
+		JetStream: s.js.Load() != nil && s.js.Load().enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st, Imports: s.sys.Imports(name),
+		Quota: showQuota(a)}
 	s.showExchange(a, d)
 	return d
 }

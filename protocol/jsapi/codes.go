@@ -233,3 +233,9 @@ const (
 	ErrMessageSourceHdrNotAllowed                 Code = 10227
 	ErrSourceConsumerFlowControlStalled           Code = 10228
 )
+
+// Codes that only this server has begin at 20001; docs/errors.md explains them.
+const (
+	ErrPublishQuota Code = 20001
+	ErrRequestQuota Code = 20002
+)

@@ -236,4 +236,6 @@ var table = [...]entry{
 	{ErrStreamReconfigureInProgress, 400, "stream reconfiguration already in progress"},
 	{ErrMessageSourceHdrNotAllowed, 400, "message stream source header is not allowed"},
 	{ErrSourceConsumerFlowControlStalled, 500, "stream source consumer stalled on flow control"},
+	{ErrPublishQuota, 429, "publish quota exceeded: {err}"},
+	{ErrRequestQuota, 429, "request quota exceeded: {err}"},
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"godwit/server/options"
+	"godwit/server/quota"
 	"godwit/server/router"
 )
 
@@ -24,6 +25,7 @@ type Account struct {
 	name   string
 	index  *router.Index
 	limits atomic.Pointer[options.AccountLimits]
+	quota  *quota.Tenant
 	conns  atomic.Int32
 	total  atomic.Uint64 // connections ever
 	slow   atomic.Int64
@@ -80,9 +82,10 @@ func (a *Account) SlowConsumers() *atomic.Int64 { return &a.slow }
 type Registry struct {
 	global, system *Account
 	exchange       exchange
-	// mu guards byName. Nothing is locked under it.
+	// mu guards what follows. Only the locks of a quota.Tenant are taken under it.
 	mu     sync.RWMutex
 	byName map[string]*Account
+	quotas *quotas
 }
 
 // NewRegistry makes the accounts that o names, the global and the system account.
@@ -104,7 +107,7 @@ func systemName(o *options.Options) string {
 	return o.SystemAccount
 }
 
-// Update makes the accounts that o names and are not there yet, and gives all the limits that it says. Accounts that o
+// Update makes the accounts that o names and are not there yet, and gives all the limits and quotas that it says. Accounts that o
 // does not name stay, as connections may still be in them, but nobody can log into them.
 func (r *Registry) Update(o *options.Options) {
 	named := map[string]options.AccountLimits{GlobalName: options.NoAccountLimits()}
@@ -116,11 +119,14 @@ func (r *Registry) Update(o *options.Options) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.quotas = newQuotas(o)
+	for name, a := range r.byName {
+		a.quota.Set(r.quotas.of(name))
+	}
 	for name, limits := range named {
 		a := r.byName[name]
 		if a == nil {
-			a = &Account{name: name, index: router.NewIndex()}
-			r.byName[name] = a
+			a = r.newAccountLocked(name)
 		}
 		a.limits.Store(&limits)
 	}
@@ -132,8 +138,7 @@ func (r *Registry) Ensure(name string, limits options.AccountLimits) *Account {
 	defer r.mu.Unlock()
 	a := r.byName[name]
 	if a == nil {
-		a = &Account{name: name, index: router.NewIndex()}
-		r.byName[name] = a
+		a = r.newAccountLocked(name)
 	}
 	a.limits.Store(&limits)
 	return a

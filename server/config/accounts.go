@@ -52,6 +52,7 @@ func accountBlock() *conf.Block[accountBuild] {
 		conf.Field[A]{Key: "limits", Type: "map", Block: "account limits", Reload: conf.Live, Doc: "Limits of the account's connections.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *A) {
 			accountLimitsBlock().Decode(d, v, &a.Limits)
 		}},
+		conf.Field[A]{Key: "quota", Type: "map", Block: "quota", Reload: conf.Live, Doc: "What the account's clients may publish per second. Not in nats-server.", Set: setQuota(func(a *A) **options.Quota { return &a.Quota })},
 		conf.Field[A]{Key: "msg_trace", Aliases: []string{"trace_dest"}, Type: "subject or map", Block: "msg_trace", Reload: conf.Live, Doc: "Where traces of messages go that ask for them in a trace header.", Set: setMsgTrace},
 	)
 }

@@ -132,6 +132,7 @@ func userBlock() *conf.Block[options.User] {
 			u.Permissions = decodePermissions(d, v)
 		}},
 		conf.Field[options.User]{Key: "allowed_connection_types", Aliases: []string{"connection_types", "clients"}, Type: "string or list of strings", Reload: conf.Live, Doc: "How the user may connect: `STANDARD`, `WEBSOCKET`, `LEAFNODE`, `LEAFNODE_WS`, `MQTT`, `MQTT_WS`, `IN_PROCESS`; default is every way.", Set: setConnectionTypes},
+		conf.Field[options.User]{Key: "quota", Type: "map", Block: "quota", Reload: conf.Live, Doc: "What the user may publish per second. Not in nats-server.", Set: setQuota(func(u *options.User) **options.Quota { return &u.Quota })},
 		conf.Field[options.User]{Key: "proxy_required", Type: "boolean", Default: "false", Reload: conf.Live, Doc: "The user must come through a trusted proxy.", Set: conf.Flag(func(u *options.User) *bool { return &u.ProxyRequired })},
 	)
 }

@@ -167,6 +167,7 @@ func securitySettings() []setting {
 		live("authorization", func(o O) any { return o.Authorization }),
 		live("accounts", func(o O) any { return o.Accounts }),
 		live("mappings", func(o O) any { return o.Mappings }),
+		live("quotas", func(o O) any { return o.Quotas }),
 		judged("system_account", func(o O) any { return o.SystemAccount }, judgeSystemAccount),
 		fixed("no_system_account", "NoSystemAccount", func(o O) any { return o.NoSystemAccount }),
 		judged("no_auth_user", func(o O) any { return o.NoAuthUser }, judgeNoAuthUser),

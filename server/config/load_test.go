@@ -71,6 +71,12 @@ func TestResolvedValues(t *testing.T) {
 		{"store_dir: d", func(o *options.Options) any { return show(o.JetStream.Enabled, o.JetStream.StoreDir) }, "false d"},
 		{"jetstream {tail_memory: 8388608, cache_memory: '1G'}", func(o *options.Options) any { return show(o.JetStream.TailMemory, o.JetStream.CacheMemory) }, "8388608 1073741824"},
 		{"jetstream {segment_size: '64K'}", func(o *options.Options) any { return show(o.JetStream.SegmentSize) }, "65536"},
+		{"quotas {account {messages: 10k, bytes: '10MB', requests: 5, burst: 500ms, max_delay: 0s}}", func(o *options.Options) any { return show(*o.Quotas.Account, o.Quotas.User) },
+			"{10000 10485760 5 500ms 0s} <nil>"},
+		{"quotas {user {bytes: 10MB}}", func(o *options.Options) any { return show(*o.Quotas.User, o.Quotas.User.Limits()) }, "{0 10485760 0 1s 2s} true"},
+		{"accounts {A {quota {}, users [{user: u, quota {messages: 1}}]}}", func(o *options.Options) any {
+			return show(o.Accounts[0].Quota.Limits(), *o.Authorization.Users[0].Quota)
+		}, "false {1 0 0 1s 2s}"},
 		{"jetstream {sync_interval: '2m'}", func(o *options.Options) any { return show(o.JetStream.SyncAlways, o.JetStream.SyncInterval) }, "false 2m0s"},
 		{"jetstream {sync: Always}", func(o *options.Options) any { return o.JetStream.SyncAlways }, true},
 		{"jetstream {max_mem: '2G', max_file: 5kb}", func(o *options.Options) any { return show(o.JetStream.MaxMemory, o.JetStream.MaxStore) }, "2147483648 5120"},
@@ -124,6 +130,15 @@ func TestOwnSettingsAreChecked(t *testing.T) {
 		"jetstream {segment_size: 4095}":    `x.conf:1:11: Expected a size between 4KB and 2GB for "segment_size", got 4095`,
 		"jetstream {segment_size: 'x'}":     `x.conf:1:11: Expected a size between 4KB and 2GB for "segment_size", got x`,
 		"jetstream {segment_size: '2049M'}": `x.conf:1:11: Expected a size between 4KB and 2GB for "segment_size", got 2049M`,
+		"quotas {account {messages: -1}}":   `x.conf:1:17: Expected a rate of 0 or more for "messages", got -1`,
+		"quotas {account {bytes: 'x'}}":     `x.conf:1:17: Expected a rate of 0 or more for "bytes", got x`,
+		"quotas {account {bytes: '2048T'}}": `x.conf:1:17: Expected a rate of 0 or more for "bytes", got 2048T`,
+		"quotas {user {requests: 1.5}}":     `x.conf:1:14: Expected a rate of 0 or more for "requests", got 1.5`,
+		"quotas {user {burst: 0s}}":         `x.conf:1:14: burst is to be between 1ms and 1h0m0s, got 0s`,
+		"quotas {user {max_delay: 31s}}":    `x.conf:1:14: max_delay is to be between 0s and 30s, got 31s`,
+		"quotas {user {max_delay: '-1s'}}":  `x.conf:1:14: max_delay is to be between 0s and 30s, got -1s`,
+		"quotas {accounts {}}":              `x.conf:1:8: unknown field "accounts" (did you mean "account"?)`,
+		"accounts {A {quota: 5}}":           `x.conf:1:13: interface conversion: interface {} is int64, not map[string]interface {}`,
 		"jetstream {tail_memory: -1}":       `x.conf:1:11: Expected a size of 0 or more for "tail_memory", got -1`,
 	} {
 		if _, err := check("x.conf", text); err == nil || strings.TrimSpace(err.Error()) != want {

@@ -37,6 +37,8 @@ func sections() []conf.Section {
 		accountLimitsBlock().Section(),
 		accountJetStreamBlock().Section(),
 		msgTraceBlock("msg_trace").Section(),
+		quotasBlock().Section(),
+		quotaBlock().Section(),
 		jetStreamBlock().Section(),
 		jsLimitsBlock().Section(),
 		batchBlock().Section(),

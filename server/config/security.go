@@ -20,6 +20,9 @@ func securityFields() []conf.Field[build] {
 		{Key: "mappings", Aliases: []string{"maps"}, Type: "map", Block: "mappings", Reload: conf.Live, Doc: "Subject mappings of the global account.", Set: func(d *conf.Decoder, _ string, v *conf.Value, b *build) {
 			b.Mappings = decodeMappings(d, v)
 		}},
+		{Key: "quotas", Type: "map", Block: "quotas", Reload: conf.Live, Doc: "What accounts and users may publish per second that have no `quota` of their own. Not in nats-server.", Set: func(d *conf.Decoder, _ string, v *conf.Value, b *build) {
+			quotasBlock().Decode(d, v, &b.Quotas)
+		}},
 		{Key: "system_account", Aliases: []string{"system"}, Type: "string", Default: options.DefaultSystemAccount, Doc: "Account of the server's own traffic.", Set: func(d *conf.Decoder, _ string, v *conf.Value, b *build) {
 			if v.Kind != conf.String {
 				d.Errorf(v, "system account name must be a string")

@@ -13,6 +13,7 @@ import (
 	"godwit/server/account"
 	"godwit/server/auth"
 	"godwit/server/monitor"
+	"godwit/server/quota"
 	"godwit/server/router"
 )
 
@@ -49,14 +50,18 @@ type Conn struct {
 	inMsgs   uint64
 	inBytes  uint64
 	settings *Settings
+	meter    *quota.Meter // of the quotas that bound the client; nil if none does
+	over     *overflow    // messages that they refuse; nil for none
 
 	start  time.Time
 	active atomic.Int64 // ns since 1970 of the last bytes read or PING sent to us
 	seen   struct{ inMsgs, inBytes atomic.Uint64 }
 	stalls atomic.Int64
-	ponged atomic.Bool  // the answer to the client's first PING is out
-	rtt    atomic.Int64 // ns; 0 if not measured
-	out    outbound
+	// What quotas did: ns that the reader was held back, when the last time, and how many messages were refused.
+	held, heldAt, turnedAway atomic.Int64
+	ponged                   atomic.Bool  // the answer to the client's first PING is out
+	rtt                      atomic.Int64 // ns; 0 if not measured
+	out                      outbound
 
 	// mu ranks before router.Index.mu and outbound.mu.
 	mu struct {
@@ -75,7 +80,8 @@ type Conn struct {
 		rttAt   time.Time // of the last measurement
 		reason  monitor.Reason
 		closing bool
-		subsEnd bool // the connection is being cleaned up: no subscription is added any more
+		subsEnd bool          // the connection is being cleaned up: no subscription is added any more
+		quit    chan struct{} // closed with closing; nil unless the reader has waited for it
 	}
 	done chan struct{} // closed when the reader goroutine has cleaned up
 }
@@ -88,6 +94,7 @@ const (
 	modePedantic
 	modeNoHeaders // the client has not asked for headers
 	modeTrace
+	modeQuota // the client's publishes are metered
 )
 
 // about describes the client to monitoring and to receivers.
@@ -252,27 +259,49 @@ func (c *Conn) auth() *auth.Authenticator {
 // handle processes the n bytes that lie at the start of buf, and hands over all of their outcome. It returns how many
 // it used.
 func (c *Conn) handle(buf []byte) (used int, err error) {
-	c.active.Store(time.Now().UnixNano())
+	now := time.Now()
+	c.active.Store(now.UnixNano())
 	if s := c.env.Settings.Load(); s != c.settings {
 		c.adopt(s)
 	}
 	c.sender.Begin()
+	if c.meter != nil {
+		c.meter.Open(now)
+	}
 	used, err = c.parser.Parse(buf, (*handler)(c))
-	c.seen.inMsgs.Store(c.inMsgs)
-	c.seen.inBytes.Store(c.inBytes)
+	c.count()
+	if c.over != nil {
+		c.tellOverflow()
+	}
 	if err != nil {
 		c.refuse(err)
 	}
+	c.handOver()
+	if c.meter != nil {
+		if wait := c.meter.Pay(); wait > 0 && err == nil {
+			c.hold(wait)
+		}
+	}
+	return used, err
+}
+
+// count shows others what has come in.
+func (c *Conn) count() {
+	c.seen.inMsgs.Store(c.inMsgs)
+	c.seen.inBytes.Store(c.inBytes)
+}
+
+// handOver hands over what was gathered, and waits a little if others do not keep up.
+func (c *Conn) handOver() {
 	full := c.sender.Flush()
 	if c.pinged && !c.ponged.Load() {
 		c.ponged.Store(true)
 	}
-	if full != nil && err == nil {
+	if full != nil && !c.Gone.Load() {
 		if full.(*Conn).out.stall() {
 			c.stalls.Add(1)
 		}
 	}
-	return used, err
 }
 
 // adopt takes over reloaded settings.
@@ -282,6 +311,9 @@ func (c *Conn) adopt(s *Settings) {
 	c.parser.Payload = c.payloadLimit()
 	c.out.deadline.Store(int64(s.WriteDeadline))
 	c.setMode()
+	if c.acc != nil {
+		c.setQuota()
+	}
 }
 
 // Take implements router.Sink.
@@ -331,6 +363,9 @@ func (c *Conn) closing(reason monitor.Reason) bool {
 	}
 	c.mu.closing, c.mu.reason = true, reason
 	c.Gone.Store(true)
+	if c.mu.quit != nil {
+		close(c.mu.quit)
+	}
 	return true
 }
 
@@ -365,6 +400,7 @@ func (c *Conn) end() {
 	c.dropSubs()
 	c.in.free()
 	c.sender.Close()
+	c.meter.Leave()
 	c.env.Log.Debugf("%v - Client connection closed: %s", c, snapshot.Reason)
 	<-c.out.done
 	if acc != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"godwit/protocol"
+	"godwit/protocol/jsapi"
 	"godwit/server/account"
 	"godwit/server/auth"
 	"godwit/server/monitor"
@@ -31,6 +32,9 @@ type Env struct {
 	Connected func(*Conn)
 	// Joined is told of each login that was delegated, once the connection is a member of its account.
 	Joined func(*Conn, *auth.Identity)
+	// RefusedRequest returns the body of the answer to a request to the JetStream API that a quota refuses, nil for one that
+	// is answered with a status only. The subject is lent. It may be nil.
+	RefusedRequest func(subject []byte, why *jsapi.Error) []byte
 	// Refused is told of each login that a service of an account has refused.
 	Refused      func(*Conn, *auth.Failure)
 	Left         func(*account.Account)

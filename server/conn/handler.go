@@ -62,6 +62,9 @@ func (c *Conn) ok() {
 func (h *handler) Ping() error {
 	c := (*Conn)(h)
 	c.traceIn("PING", nil)
+	if c.over != nil { // a PONG says that all is told
+		c.tellOverflow()
+	}
 	c.sender.Write(protocol.FramePong)
 	c.pinged = true
 	if c.asked && !c.greeted {

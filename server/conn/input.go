@@ -87,7 +87,11 @@ func (c *Conn) readSocket() {
 			c.readFailed(err)
 			return
 		}
-		c.in.adapt(readMost)
+		if c.meter == nil {
+			c.in.adapt(readMost)
+		} else {
+			c.in.adapt(readQuota)
+		}
 		if !c.consume() {
 			return
 		}
@@ -138,7 +142,11 @@ func (c *Conn) readStream() {
 		n, err := c.out.nc.Read(in.buf.B[in.held:])
 		if n > 0 {
 			in.got = n
-			in.adapt(streamMost)
+			if c.meter == nil {
+				in.adapt(streamMost)
+			} else {
+				in.adapt(readQuota)
+			}
 			if !c.consume() {
 				return
 			}

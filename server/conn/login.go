@@ -82,6 +82,9 @@ func (c *Conn) setMode() {
 	if c.settings.Trace {
 		c.mode |= modeTrace
 	}
+	if c.meter != nil {
+		c.mode |= modeQuota
+	}
 }
 
 // authenticate logs the client in with what it sent.
@@ -176,6 +179,7 @@ func (c *Conn) enter(acc *account.Account, id *auth.Identity) error {
 		c.sender.Use(acc.Index())
 	}
 	c.ident = id
+	c.setQuota()
 	var perms *auth.Permissions
 	if id != nil {
 		perms = id.Permissions

@@ -53,6 +53,11 @@ func (c *Conn) pingDue() {
 		c.mu.Unlock()
 		return
 	}
+	if now.UnixNano()-c.heldAt.Load() < int64(interval) { // its PONG may lie behind what a quota holds back
+		c.mu.ping.Reset(interval)
+		c.mu.Unlock()
+		return
+	}
 	if c.mu.pings+1 > s.MaxPings {
 		c.mu.Unlock()
 		c.env.Registry.stale.Add(1)

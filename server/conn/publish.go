@@ -59,6 +59,11 @@ func (c *Conn) publishSpecial(p *protocol.Pub) error {
 	if p.HPUB && c.mode&modeNoHeaders != 0 {
 		return &fatal{monitor.ReasonMsgHeaderViolation, ""}
 	}
+	if c.mode&modeQuota != 0 {
+		if ok, err := c.meterPub(p); !ok {
+			return err
+		}
+	}
 	if c.mode&modePedantic != 0 && !subject.ValidLiteral(string(p.Subject)) {
 		c.soft("Invalid Publish Subject")
 	}

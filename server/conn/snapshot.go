@@ -14,7 +14,8 @@ func (c *Conn) Snapshot() monitor.Conn {
 	m := monitor.Conn{CID: c.id, Kind: monitor.KindClient, Type: c.clientType(), IP: c.host(), Port: c.port(), Start: c.start,
 		LastActivity: time.Unix(0, c.active.Load()), RTT: time.Duration(c.rtt.Load()), Pending: c.out.queuedBytes(),
 		InMsgs: int64(c.seen.inMsgs.Load()), InBytes: int64(c.seen.inBytes.Load()),
-		OutMsgs: int64(outMsgs), OutBytes: int64(outBytes), Stalls: c.stalls.Load(), NumSubs: uint32(c.NumSubs())}
+		OutMsgs: int64(outMsgs), OutBytes: int64(outBytes), Stalls: c.stalls.Load(), Throttled: time.Duration(c.held.Load()),
+		Refused: c.turnedAway.Load(), NumSubs: uint32(c.NumSubs())}
 	c.mu.Lock()
 	info, acc := c.mu.info, c.mu.acc
 	if c.mu.closing {

@@ -4,6 +4,7 @@ package jsapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -99,6 +100,21 @@ func (x *API) Close() {
 	x.info.close()
 	x.other.close()
 	x.transfers.close()
+}
+
+// Refusal returns the answer to a request on that subject that was refused before it came here; nil for pull requests, direct
+// gets and what nobody answers, which get no more than a status. The subject is lent.
+func (x *API) Refusal(subject []byte, why *jsapi.Error) []byte {
+	_, words, _ := strings.Cut(string(subject), ".API.")
+	e, _ := x.find(strings.Split(words, "."))
+	if e == nil {
+		return nil
+	}
+	body, err := json.Marshal(e.fail(jsapi.Header{Type: jsapi.TypePrefix + e.kind, Error: why}))
+	if err != nil {
+		return nil
+	}
+	return body
 }
 
 // caller is an account that sends requests.

@@ -39,6 +39,7 @@ type AccountDetail struct {
 	RevokedUsers map[string]time.Time    `json:"revoked_user,omitempty"`
 	Sublist      *SublistStats           `json:"sublist_stats,omitempty"`
 	Responses    map[string]ImportDetail `json:"responses,omitempty"` // by reply subject
+	Quota        *QuotaDetail            `json:"quota,omitempty"`
 }
 
 // MapDest is one destination of a subject mapping.

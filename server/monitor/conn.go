@@ -37,6 +37,8 @@ type Conn struct {
 	InBytes      int64
 	OutBytes     int64
 	Stalls       int64
+	Throttled    time.Duration // that quotas have held the connection back
+	Refused      int64         // messages that quotas have refused
 	NumSubs      uint32
 
 	Name, Lang, Version string   // from CONNECT

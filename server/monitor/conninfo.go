@@ -22,6 +22,8 @@ type ConnInfo struct {
 	InBytes        int64         `json:"in_bytes"`
 	OutBytes       int64         `json:"out_bytes"`
 	Stalls         int64         `json:"stalls,omitempty"`
+	Throttled      string        `json:"throttled,omitempty"`    // time; not in nats-server
+	Refused        int64         `json:"refused_msgs,omitempty"` // not in nats-server
 	NumSubs        uint32        `json:"subscriptions"`
 	Name           string        `json:"name,omitempty"`
 	Lang           string        `json:"lang,omitempty"`
@@ -70,6 +72,9 @@ func NewConnInfo(c *Conn, now time.Time, auth bool) *ConnInfo {
 		Pending: c.Pending, InMsgs: c.InMsgs, OutMsgs: c.OutMsgs, InBytes: c.InBytes, OutBytes: c.OutBytes,
 		Stalls: c.Stalls, NumSubs: c.NumSubs, Name: c.Name, Lang: c.Lang, Version: c.Version,
 		TLSFirst: c.TLSFirst, MQTTClient: c.MQTTClient,
+	}
+	if ci.Refused = c.Refused; c.Throttled > 0 {
+		ci.Throttled = c.Throttled.String()
 	}
 	if !c.Stop.IsZero() {
 		ci.Stop = c.Stop.UTC()

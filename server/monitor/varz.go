@@ -71,7 +71,9 @@ type Varz struct {
 	SlowConsumers    int64             `json:"slow_consumers"`
 	StaleConnections int64             `json:"stale_connections"`
 	StalledClients   int64             `json:"stalled_clients"`
-	Subscriptions    uint32            `json:"subscriptions"` // over all accounts, internal ones included
+	Throttled        time.Duration     `json:"throttled_time,omitempty"` // that quotas held connections back, summed up; not in nats-server
+	Refused          int64             `json:"refused_msgs,omitempty"`   // by quotas; not in nats-server
+	Subscriptions    uint32            `json:"subscriptions"`            // over all accounts, internal ones included
 	HTTPReqStats     map[string]uint64 `json:"http_req_stats"`
 	ConfigLoadTime   time.Time         `json:"config_load_time"`
 	ConfigDigest     string            `json:"config_digest"` // "sha256:…", or empty without a file

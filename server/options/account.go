@@ -10,6 +10,7 @@ type Account struct {
 	Exports   []*Export
 	Mappings  []*Mapping
 	Limits    AccountLimits
+	Quota     *Quota            // nil: Quotas.Account of the server
 	JetStream *AccountJetStream // nil: no streams for this account
 	Trace     *MsgTrace
 	Defaults  *Permissions // already given to the users without own permissions

@@ -11,6 +11,7 @@ type User struct {
 	Permissions     *Permissions
 	ConnectionTypes []string // allowed connection types, upper case; empty means all
 	ProxyRequired   bool
+	Quota           *Quota // nil: Quotas.User of the server
 }
 
 // Permissions say which subjects a user may publish and subscribe to. A nil part restricts nothing.

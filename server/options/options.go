@@ -53,6 +53,7 @@ type Options struct {
 	Authorization    Authorization
 	NoAuthUser       string // user or nkey of clients that show no credentials
 	Accounts         []*Account
+	Quotas           Quotas // of accounts and users without their own
 	SystemAccount    string // default $SYS
 	NoSystemAccount  bool
 	Mappings         []*Mapping // of account $G
