@@ -182,3 +182,53 @@ func BenchmarkRecover(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkManyLogs is a round of one 4 KiB batch in each of many logs, until all are durable: with syncs of single
+// files, and with syncs of the file system as a whole, which only pay where nobody else writes to it.
+func BenchmarkManyLogs(b *testing.B) {
+	for _, n := range []int{8, 50, 200} {
+		for _, together := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/together=%v", n, together), func(b *testing.B) {
+				dir := b.TempDir()
+				sched := NewScheduler(0)
+				if together {
+					v, err := vfs.OpenVolume(dir)
+					if err != nil {
+						b.Skip(err)
+					}
+					defer v.Close()
+					sched.SyncTogether(v)
+				}
+				defer sched.Close()
+				body := benchBody(30)
+				h := Head{Kind: KindMessages, Base: 1, Count: 30}
+				done := make(chan struct{}, n)
+				logs := make([]*Log, n)
+				for i := range logs {
+					o := benchOptions(b, SyncAlways)
+					o.Dir, o.Scheduler = fmt.Sprintf("%s/%d", dir, i), sched
+					o.OnDurable = func(uint64) { done <- struct{}{} }
+					l, _, err := Open(o)
+					must(b, err)
+					logs[i] = l
+				}
+				for b.Loop() {
+					h.Index++
+					for _, l := range logs {
+						must(b, l.Append(h, body))
+						if _, err := l.Flush(false); err != nil {
+							b.Fatal(err)
+						}
+					}
+					h.Base += 30
+					for range logs {
+						<-done
+					}
+				}
+				for _, l := range logs {
+					must(b, l.Close())
+				}
+			})
+		}
+	}
+}

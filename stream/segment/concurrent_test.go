@@ -173,7 +173,7 @@ func TestSharedScheduler(t *testing.T) {
 	logs.Wait()
 }
 
-// TestBackgroundLeavesWorkers fills the scheduler with slow background work: urgent work still runs.
+// TestBackgroundLeavesWorkers fills the scheduler with slow background work: logs are still written and synced.
 func TestBackgroundLeavesWorkers(t *testing.T) {
 	s := NewScheduler(4)
 	stop := make(chan struct{})
@@ -184,19 +184,24 @@ func TestBackgroundLeavesWorkers(t *testing.T) {
 			background.Add(1)
 			started <- struct{}{}
 			<-stop
-		}, false)
+		})
 	}
 	<-started
 	<-started
-	for range 10 {
-		done := make(chan struct{})
-		s.submit(func() { close(done) }, true)
-		<-done
+	o := testOptions(vfs.NewMem())
+	o.Scheduler, o.OnDurable = s, func(uint64) { started <- struct{}{} }
+	w, _ := openWriter(t, o)
+	for i := range 10 {
+		must(t, w.append(text(i, 100)))
+		w.log.active.zero.off = true // that would be background work
+		w.flush(t, false)
+		<-started
 	}
 	if n := background.Load(); n != 2 {
 		t.Fatalf("%d background tasks at once", n)
 	}
 	close(stop)
+	must(t, w.log.Close())
 	s.Close()
 	if n := background.Load(); n != 10 {
 		t.Fatalf("%d background tasks", n)

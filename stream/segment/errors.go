@@ -16,6 +16,8 @@ var (
 	ErrBadBatch = errors.New("segment: malformed batch")
 	// ErrOutOfOrder: the index of a batch is not the last one plus 1, or its base lies below sequences given before.
 	ErrOutOfOrder = errors.New("segment: batch out of order")
+	// ErrNoSpace: the disk is full, and the log waits for room. The cause is wrapped.
+	ErrNoSpace = errors.New("segment: no space left")
 	// ErrNotFound: the log holds no message of that sequence.
 	ErrNotFound = errors.New("segment: message not found")
 	// ErrNotFlushed: a checkpoint was to be saved of an index that was not handed to Flush yet.

@@ -32,9 +32,9 @@ func TestFailureIsFinal(t *testing.T) {
 		{"sync by the scheduler", vfs.OpSync, extLog, 2, SyncAlways, false, vfs.Fault{Err: syscall.EIO, Lose: true}},
 		{"first sync", vfs.OpSync, extLog, 0, SyncAlways, true, vfs.Fault{Err: syscall.EIO, Lose: true}},
 		{"sync of the directory", vfs.OpSyncDir, "", 1, SyncAlways, true, vfs.Fault{Err: syscall.EIO}},
-		{"creation", vfs.OpOpen, extLog, 0, SyncAlways, false, vfs.Fault{Err: syscall.ENOSPC}},
-		{"write", vfs.OpWrite, extLog, 3, SyncAlways, false, vfs.Fault{Err: syscall.ENOSPC, Keep: 10}},
-		{"lazy write", vfs.OpWrite, extLog, 3, SyncOS, false, vfs.Fault{Err: syscall.ENOSPC, Keep: 10}},
+		{"creation", vfs.OpOpen, extLog, 0, SyncAlways, false, vfs.Fault{Err: syscall.EIO}},
+		{"write", vfs.OpWrite, extLog, 3, SyncAlways, false, vfs.Fault{Err: syscall.EIO, Keep: 10}},
+		{"lazy write", vfs.OpWrite, extLog, 3, SyncOS, false, vfs.Fault{Err: syscall.EIO, Keep: 10}},
 		{"lazy sync", vfs.OpSync, extLog, 0, SyncInterval, false, vfs.Fault{Err: syscall.EIO, Lose: true}},
 	}
 	for _, c := range cases {

@@ -16,12 +16,16 @@ func (l *Log) openForWriting(s *segment) (vfs.File, error) {
 	}
 	flag := os.O_RDWR
 	if !s.exists {
-		flag |= os.O_CREATE | os.O_EXCL
+		flag |= os.O_CREATE
+		if !s.created { // else its head could not be written
+			flag |= os.O_EXCL
+		}
 	}
 	f, err := l.opts.FS.OpenFile(s.logPath(), flag)
 	if err != nil {
 		return nil, fmt.Errorf("open segment: %w", err)
 	}
+	s.created = true
 	if !s.exists {
 		h := s.segmentHead
 		h.durable = l.durable.Load()
@@ -83,7 +87,7 @@ func (l *Log) background(task func()) {
 		l.mu.tasks--
 		l.mu.changed.Broadcast()
 		l.mu.Unlock()
-	}, false)
+	})
 }
 
 // waitForTasks returns when no background task is left.

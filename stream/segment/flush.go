@@ -32,11 +32,13 @@ func (l *Log) gather() {
 }
 
 // Flush hands everything appended to the file, as the policy says, and reports whether all of it is as safe as the
-// policy promises: durable under SyncAlways, written under the others, which never report false.
+// policy promises: durable under SyncAlways, written under the others.
 //
 // Under SyncAlways the scheduler writes and syncs, all at once what came during the sync before, and OnDurable tells
 // when it is done. If the caller is alone, which means that it has nothing else to do, and the log has no sync under way
 // and its syncs have been fast, Flush writes and syncs itself and spares two goroutine switches.
+//
+// Where the disk is full, Flush reports false until there is room, whatever the policy; see Log.Stalled.
 //
 // Flush waits while too much has not reached the disk (32 MiB, or one batch that is larger).
 func (l *Log) Flush(alone bool) (durable bool, err error) {
@@ -52,23 +54,26 @@ func (l *Log) Flush(alone bool) (durable bool, err error) {
 		return l.durable.Load() >= l.last.Load(), nil
 	}
 	index := l.last.Load()
-	var n int64
-	for _, r := range l.due {
-		n += int64(r.to - r.from)
-	}
+	n := size(l.due)
 	l.mu.Lock()
-	for l.mu.pendingBytes+n > l.maxUnwritten && l.mu.pass != passIdle && l.failure.Load() == nil {
+	for l.mu.pendingBytes+n > l.maxUnwritten && l.mu.pass != passIdle && l.mu.pass != passStalled && l.failure.Load() == nil {
 		l.mu.changed.Wait()
 	}
 	if alone && l.mu.pass == passIdle && l.syncTime.Load() < int64(inlineBelow) {
 		l.mu.pass = passRunning
 		l.mu.handed = index
 		l.mu.Unlock()
-		err := l.commit(l.due, index)
-		l.endPass()
-		return err == nil, err
+		done := l.do(&passWork{ranges: l.due, index: index})
+		return done, l.usable()
 	}
-	for _, r := range l.due {
+	l.handOverLocked(l.due)
+	l.mu.Unlock()
+	return false, l.usable()
+}
+
+// handOverLocked leaves the last ranges of what is due to the next pass.
+func (l *Log) handOverLocked(ranges []ioRange) {
+	for _, r := range ranges {
 		// Bytes that follow in the same block extend the range that waits: one write for all.
 		if k := len(l.mu.pending); k > 0 && l.mu.pending[k-1].b == r.b {
 			l.mu.pending[k-1].to = r.to
@@ -76,30 +81,46 @@ func (l *Log) Flush(alone bool) (durable bool, err error) {
 		}
 		l.mu.pending = append(l.mu.pending, r)
 	}
-	l.mu.handed = index
-	l.mu.pendingBytes += n
+	l.mu.handed = l.last.Load()
+	l.mu.pendingBytes += size(ranges)
 	l.requestPassLocked()
-	l.mu.Unlock()
-	return false, l.usable()
 }
 
-// flushLazily writes, and leaves syncing to the timer or to nobody. The owner calls it.
+// size returns how many bytes the ranges are.
+func size(ranges []ioRange) (n int64) {
+	for _, r := range ranges {
+		n += int64(r.to - r.from)
+	}
+	return n
+}
+
+// flushLazily writes, and leaves syncing to the timer or to nobody; where the disk is full it leaves writing too, to the
+// passes. The owner calls it.
 func (l *Log) flushLazily() (bool, error) {
 	if len(l.due) == 0 {
 		return true, nil
 	}
-	if err := l.writeDue(); err != nil {
-		l.fail(err)
+	l.mu.Lock()
+	if l.mu.behind { // what came before is still to be written
+		l.handOverLocked(l.due)
+		l.mu.Unlock()
 		return false, l.usable()
 	}
-	rolled := false
-	l.mu.Lock()
-	for _, r := range l.due {
-		if k := len(l.mu.dirty); k == 0 || l.mu.dirty[k-1] != r.b.seg {
-			rolled = rolled || k > 0
-			l.mu.dirty = append(l.mu.dirty, r.b.seg)
+	l.mu.Unlock()
+	if written, err := l.writeDue(); err != nil {
+		if !IsFull(err) {
+			l.fail(err)
+			return false, l.usable()
 		}
+		l.mu.Lock()
+		l.mu.behind = true
+		l.noteDirtyLocked(l.due[:written])
+		l.handOverLocked(l.due[written:])
+		l.mu.Unlock()
+		return false, l.usable()
 	}
+	l.mu.Lock()
+	rolled := l.noteDirtyLocked(l.due)
 	l.mu.handed = l.last.Load()
 	if rolled {
 		l.requestPassLocked() // bounds what a crash can take, and how long damage could be taken for a crash
@@ -115,16 +136,28 @@ func (l *Log) flushLazily() (bool, error) {
 	return true, nil
 }
 
-// writeDue writes what gather found. It holds appending, so that nobody closes the file meanwhile.
-func (l *Log) writeDue() error {
-	l.appending.Lock()
-	defer l.appending.Unlock()
-	for _, r := range l.due {
-		if err := l.write(r); err != nil {
-			return err
+// noteDirtyLocked notes that the segments of ranges were written, and reports whether there are several to be synced now.
+func (l *Log) noteDirtyLocked(ranges []ioRange) (rolled bool) {
+	for _, r := range ranges {
+		if k := len(l.mu.dirty); k == 0 || l.mu.dirty[k-1] != r.b.seg {
+			rolled = rolled || k > 0
+			l.mu.dirty = append(l.mu.dirty, r.b.seg)
 		}
 	}
-	return nil
+	return rolled
+}
+
+// writeDue writes what gather found, and returns how many ranges it could. It holds appending, so that nobody closes the
+// file meanwhile.
+func (l *Log) writeDue() (int, error) {
+	l.appending.Lock()
+	defer l.appending.Unlock()
+	for i, r := range l.due {
+		if err := l.write(r); err != nil {
+			return i, err
+		}
+	}
+	return len(l.due), nil
 }
 
 // timeToSync is the timer of SyncInterval.
@@ -135,106 +168,6 @@ func (l *Log) timeToSync() {
 		l.requestPassLocked()
 	}
 	l.mu.Unlock()
-}
-
-// passState says who writes and syncs: nobody, or a worker will, or somebody does. Under SyncAlways only that one
-// writes the files.
-type passState uint8
-
-const (
-	passIdle passState = iota
-	passQueued
-	passRunning
-)
-
-// requestPassLocked makes sure that a pass starts after this moment.
-func (l *Log) requestPassLocked() {
-	switch l.mu.pass {
-	case passIdle:
-		l.mu.pass = passQueued
-		l.sched.submit(l.runPass, true)
-	case passRunning:
-		l.mu.again = true
-	}
-}
-
-// endPass lets the next pass begin.
-func (l *Log) endPass() {
-	l.mu.Lock()
-	l.mu.pass = passIdle
-	if l.mu.again && l.failure.Load() == nil {
-		l.requestPassLocked()
-	}
-	l.mu.again = false
-	l.mu.changed.Broadcast()
-	l.mu.Unlock()
-}
-
-// pass is a pass by a worker: it writes all that was handed over and syncs it.
-func (l *Log) pass() {
-	l.mu.Lock()
-	l.mu.pass = passRunning
-	ranges, dirty := l.mu.pending, l.mu.dirty
-	l.mu.pending, l.spareRanges = l.spareRanges[:0], nil
-	l.mu.dirty = nil
-	l.mu.pendingBytes = 0
-	index := l.mu.handed
-	l.mu.Unlock()
-
-	switch {
-	case l.failure.Load() != nil: // never again
-	case l.opts.Sync == SyncAlways:
-		l.commit(ranges, index) // an error is kept in l.failure
-	default:
-		l.syncDirty(dirty, index)
-	}
-	clear(ranges)
-	l.spareRanges = ranges[:0]
-	l.endPass()
-}
-
-// commit writes ranges and syncs, then says that everything up to index is durable. A segment is synced before the next
-// is written. Only the one that runs the pass calls it.
-func (l *Log) commit(ranges []ioRange, index uint64) error {
-	var s *segment
-	for _, r := range ranges {
-		if s != nil && r.b.seg != s {
-			if err := l.syncSegment(s); err != nil {
-				return err
-			}
-		}
-		s = r.b.seg
-		if err := l.write(r); err != nil {
-			return l.fail(err)
-		}
-	}
-	if s != nil {
-		if err := l.syncSegment(s); err != nil {
-			return err
-		}
-	}
-	l.nowDurable(index)
-	return nil
-}
-
-// syncDirty syncs what was written lazily.
-func (l *Log) syncDirty(dirty []*segment, index uint64) {
-	for _, s := range dirty {
-		if s.dropped.Load() {
-			continue
-		}
-		if err := l.syncSegment(s); err != nil {
-			return
-		}
-	}
-	l.nowDurable(index)
-}
-
-func (l *Log) nowDurable(index uint64) {
-	if index > l.durable.Load() && l.failure.Load() == nil {
-		l.durable.Store(index)
-		l.opts.OnDurable(index)
-	}
 }
 
 // write writes a range to its file, which it creates if need be.
@@ -260,7 +193,7 @@ func (l *Log) syncSegment(s *segment) error {
 	if f == nil {
 		return nil // synced, and nothing was written since
 	}
-	final := s.sealed.Load() && s.written.Load() == s.size.Load()
+	final := s.complete()
 	start := time.Now()
 	if err := f.Datasync(); err != nil {
 		return l.fail(fmt.Errorf("sync segment: %w", err))
@@ -289,6 +222,9 @@ func (l *Log) syncTo(index uint64) error {
 	for l.durable.Load() < index {
 		if err := l.usable(); err != nil {
 			return err
+		}
+		if l.mu.pass == passStalled {
+			return fmt.Errorf("%w: %w", ErrNoSpace, *l.stalled.Load())
 		}
 		l.requestPassLocked()
 		l.mu.changed.Wait()

@@ -20,6 +20,7 @@ type Log struct {
 	sched        *Scheduler
 	id           uint64 // in the cache
 	ownSched     bool
+	together     bool // its files may be synced as part of the scheduler's volume
 	ownTails     bool
 	maxUnwritten int64 // bound of bytes that wait to be written
 
@@ -47,11 +48,10 @@ type Log struct {
 	bytes   atomic.Int64
 	closed  atomic.Bool
 	failure atomic.Pointer[error]
+	stalled atomic.Pointer[error] // why nothing can be written right now
 	open    openFiles
 
-	syncTime    atomic.Int64 // moving average, ns; who runs the pass writes it
-	spareRanges []ioRange    // who runs the pass uses it
-	runPass     func()       // pass, bound once
+	syncTime atomic.Int64 // moving average, ns; who runs the pass writes it
 
 	// mu guards the work of the next pass, and is not held across I/O.
 	mu struct {
@@ -60,6 +60,7 @@ type Log struct {
 		pass         passState
 		again        bool // another pass is to follow the one that runs
 		pending      []ioRange
+		spare        []ioRange // empty, for pending
 		pendingBytes int64
 		dirty        []*segment // written lazily and not synced
 		handed       uint64     // index of the last batch handed to Flush
@@ -67,6 +68,9 @@ type Log struct {
 		indexing     int        // of them, those that make index files
 		timer        *time.Timer
 		timed        bool // the timer runs
+		retry        *time.Timer
+		behind       bool // lazy policies: what is flushed is left to passes, until they have caught up
+		giveUp       bool // a full disk is a failure
 	}
 
 	segList    sync.Mutex // guards changes of segs
@@ -93,7 +97,6 @@ func Open(o Options) (*Log, *Report, error) {
 	}
 	l := &Log{opts: opts, ownTails: o.Tails == nil, hash: newHasher(opts.Key), sched: opts.Scheduler, id: opts.Cache.logs.Add(1)}
 	l.mu.changed = sync.NewCond(&l.mu)
-	l.runPass = l.pass
 	l.maxUnwritten = maxUnwritten
 	l.maxBlock = int(min(maxBlockBytes, max(firstBlockBytes, min(opts.TailBytes, opts.Tails.max)/4)))
 	l.blockBytes = min(firstBlockBytes, l.maxBlock)
@@ -109,6 +112,7 @@ func Open(o Options) (*Log, *Report, error) {
 	if l.sched == nil {
 		l.sched, l.ownSched = NewScheduler(2), true
 	}
+	l.together = l.opts.Sync != SyncOS && l.sched.holds(opts.Dir)
 	for _, s := range *l.segs.Load() {
 		if s.renew {
 			l.background(func() { l.renewIndex(s) })
@@ -184,19 +188,23 @@ func (l *Log) Close() error {
 	if l.mu.timer != nil {
 		l.mu.timer.Stop()
 	}
-	for l.mu.pass != passIdle {
+	if l.mu.retry != nil {
+		l.mu.retry.Stop()
+	}
+	l.mu.giveUp = true
+	for l.mu.pass != passIdle && l.mu.pass != passStalled {
 		l.mu.changed.Wait()
 	}
 	l.mu.pass = passRunning // nobody else begins one
-	dirty := l.mu.dirty
-	l.mu.dirty = nil
+	l.mu.again = false
+	w := passWork{ranges: l.mu.pending, dirty: l.mu.dirty, index: l.last.Load()}
+	l.mu.pending, l.mu.dirty = nil, nil
 	l.mu.Unlock()
 
+	l.gather()
+	w.ranges = append(w.ranges, l.due...)
+	l.do(&w)
 	var err error
-	if l.failure.Load() == nil {
-		err = l.finishWrites(dirty)
-	}
-	l.endPass()
 	l.waitForTasks()
 	if failure := l.failure.Load(); failure != nil {
 		err = *failure
@@ -223,28 +231,6 @@ func (l *Log) leaveTails() {
 	for _, b := range l.tail.Load().blocks {
 		l.opts.Tails.remove(b)
 	}
-}
-
-// finishWrites brings the rest to the disk.
-func (l *Log) finishWrites(dirty []*segment) error {
-	l.gather()
-	index := l.last.Load()
-	if l.opts.Sync == SyncAlways {
-		if len(l.due) == 0 {
-			return nil
-		}
-		return l.commit(l.due, index)
-	}
-	for _, r := range l.due {
-		if err := l.write(r); err != nil {
-			return l.fail(err)
-		}
-		if n := len(dirty); n == 0 || dirty[n-1] != r.b.seg {
-			dirty = append(dirty, r.b.seg)
-		}
-	}
-	l.syncDirty(dirty, index)
-	return nil
 }
 
 // tidy cuts what was written ahead and writes the mark.

@@ -143,7 +143,8 @@ type segment struct {
 
 	revision uint32      // immutable; how often the file was replaced in this process, for the cache
 	renew    bool        // set while opening: a crash may have left no index files, or those from before it was rewritten
-	exists   bool        // the file was created; whoever writes the file uses it
+	created  bool        // by openForWriting, be it with a head or not; whoever writes the file uses it
+	exists   bool        // the file was created, and has a head; likewise
 	dirDirty atomic.Bool // the file's name is not durable yet
 	zero     zeroing
 
@@ -170,6 +171,9 @@ func newSegment(fsys vfs.FS, dir string, suffix uint64, h segmentHead) *segment 
 }
 
 func (s *segment) logPath() string { return s.path + extLog }
+
+// complete says that nothing more will be written to the segment.
+func (s *segment) complete() bool { return s.sealed.Load() && s.written.Load() == s.size.Load() }
 
 // empty says that the segment holds no batch.
 func (s *segment) empty() bool { return s.size.Load() <= segmentHeadBytes }

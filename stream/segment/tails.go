@@ -180,7 +180,9 @@ func (l *Log) rest() {
 			s.shut()
 		}
 	}
-	l.endPass()
+	l.mu.Lock()
+	l.endPassLocked()
+	l.mu.Unlock()
 }
 
 // forgetBlock takes a block out of the tail. appending is held; readers that have found the block keep it.

@@ -16,6 +16,7 @@ const (
 	OpSync // Sync and Datasync
 	OpTruncate
 	OpAllocate
+	OpSyncVolume // of a Volume
 )
 
 // Op is one operation.

@@ -94,6 +94,7 @@ func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 func WriteFileSync(fsys FS, name string, parts ...[]byte) error {
 	tmp := name + ".tmp"
 	if err := writeSynced(fsys, tmp, parts); err != nil {
+		_ = fsys.Remove(tmp) // it takes up room, which there may be none of
 		return err
 	}
 	if err := fsys.Rename(tmp, name); err != nil {
