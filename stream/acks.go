@@ -92,15 +92,15 @@ func (p *Partition) sendEmpty(to []byte) {
 // overload is the header of the refusal of a publish that there is no room for.
 const overload = "NATS/1.0 429 Too Many Requests\r\n\r\n"
 
-// refuseAll answers a batch that the partition has no room for, or that came after its end. b is given.
-func (p *Partition) refuseAll(b *PubBatch) {
-	code := jsapi.ErrStreamTooManyRequests
-	body, err := json.Marshal(jsapi.PubAck{Error: jsapi.Err(code), Stream: p.name})
+// refuseAll answers a batch that the partition or the disk has no room for, or that came after its end. header may be empty.
+// b is given.
+func (p *Partition) refuseAll(b *PubBatch, why *jsapi.Error, header string) {
+	body, err := json.Marshal(jsapi.PubAck{Error: why, Stream: p.name})
 	if err == nil && len(b.replies) > 0 {
 		p.refuse.Lock()
 		for i := range b.ends {
 			if to := b.reply(i); len(to) > 0 {
-				p.refuse.out.Deliver(to, &consumer.Message{Subject: to, Header: []byte(overload), Payload: body})
+				p.refuse.out.Deliver(to, &consumer.Message{Subject: to, Header: []byte(header), Payload: body})
 			}
 		}
 		p.refuse.out.Flush()

@@ -5,15 +5,17 @@ import (
 	"errors"
 
 	"godwit/protocol/jsapi"
+	"godwit/stream/segment"
 )
 
 var errBadCheckpoint = errors.New("malformed checkpoint")
 
 // checkpointing says when the next checkpoint is due.
 type checkpointing struct {
-	bytes  int  // appended since the last one
-	size   int  // of the last one
-	saving bool // one is under way
+	bytes  int    // appended since the last one
+	size   int    // of the last one
+	saving bool   // one is under way
+	purged uint64 // bytes of messages removed by purges since the last one began
 }
 
 // limit is after how many bytes of log a checkpoint is due. Segments are given back after checkpoints, so that smaller
@@ -40,6 +42,7 @@ func (p *Partition) maybeCheckpoint() {
 	if k.saving || p.commands > 0 || k.bytes < k.limit(p.opts.SegmentBytes) && p.now < s.check {
 		return
 	}
+	p.sealPurged()
 	p.logProgress()
 	k.bytes, k.saving, s.check = 0, true, never
 	p.auditSoon()
@@ -65,8 +68,8 @@ func (p *Partition) checkpoint(index uint64, consumers []byte) {
 			p.ckpt.saving = false
 			if err == nil {
 				p.rewrite(&s, len(state))
-			} else if p.drained == nil {
-				p.opts.Hooks.Damaged(err)
+			} else {
+				p.notSaved(err)
 			}
 		}, false)
 	}()
@@ -82,7 +85,7 @@ func (p *Partition) lastCheckpoint() {
 		s := p.shrink(p.index)
 		err = p.saveShrunk(p.index, state, &s)
 	}
-	if err != nil {
+	if err != nil && !segment.IsFull(err) {
 		p.opts.Hooks.Damaged(err)
 	}
 }

@@ -161,7 +161,9 @@ func (p *Partition) run(c *command) {
 	case opExpireSeqs:
 		c.result = p.removeSeqs(c.seqs)
 	case opPurge:
+		before := p.bytes
 		c.result = p.purge(c.filter, c.seq, c.keep)
+		p.purged(before - p.bytes)
 	case opDelete:
 		if p.deleteSeq(c.seq) {
 			c.result = 1

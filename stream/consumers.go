@@ -51,14 +51,22 @@ func (p *Partition) CreateConsumer(r ConsumerRequest) (*jsapi.ConsumerInfo, *jsa
 			p.addConsumer(&r, &cfg, finish)
 		}
 	})
-	return info, err
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
 }
 
-// request runs f in the turn once no command about the consumer is in flight, and waits until f calls done.
+// request runs f in the turn once no command about the consumer is in flight, and waits until f calls done. What f writes
+// may be read only if there was no error.
 func (p *Partition) request(name string, f func(done func(*jsapi.Error))) *jsapi.Error {
 	result := make(chan *jsapi.Error, 1)
 	var start func()
 	start = func() {
+		if err := p.noRoom(); err != nil {
+			result <- err
+			return
+		}
 		if waiting, busy := p.members.busy[name]; busy {
 			p.members.busy[name] = append(waiting, start)
 			return
@@ -68,7 +76,11 @@ func (p *Partition) request(name string, f func(done func(*jsapi.Error))) *jsapi
 	if !p.box.call(start, true) {
 		return jsapi.Err(jsapi.ErrStreamNotFound)
 	}
-	return <-result
+	err, full := await(p, result)
+	if full != nil {
+		return full
+	}
+	return err
 }
 
 // consumerCommand appends a command about a consumer; others about it wait until done was called.

@@ -8,8 +8,10 @@ import (
 
 // ResetConsumer makes a consumer deliver from a stream sequence on as if it were new; 0 is what follows its ack floor.
 // It returns the consumer as it is then, and the sequence, once that is safe.
-func (p *Partition) ResetConsumer(name string, seq uint64) (info *jsapi.ConsumerInfo, at uint64, err *jsapi.Error) {
-	err = p.request(name, func(done func(*jsapi.Error)) {
+func (p *Partition) ResetConsumer(name string, seq uint64) (*jsapi.ConsumerInfo, uint64, *jsapi.Error) {
+	var info *jsapi.ConsumerInfo
+	var at uint64
+	if err := p.request(name, func(done func(*jsapi.Error)) {
 		m := p.members.byName[name]
 		if m == nil {
 			done(jsapi.Err(jsapi.ErrConsumerNotFound))
@@ -34,8 +36,10 @@ func (p *Partition) ResetConsumer(name string, seq uint64) (info *jsapi.Consumer
 		p.ready(m)
 		p.startSweep(p.first, nil) // it may have gone forward
 		p.save(m, done)
-	})
-	return info, at, err
+	}); err != nil {
+		return nil, 0, err
+	}
+	return info, at, nil
 }
 
 // beginOf is where a consumer that starts by time begins, 0 for others.

@@ -114,13 +114,16 @@ func (p *Partition) Source(list []Copied) *jsapi.Error {
 	})
 }
 
-// copyIn runs f in the turn, unless the partition takes nothing more, and waits until what it has proposed is safe.
+// copyIn runs f in the turn, unless the partition takes nothing more, and waits until everything before and what f has
+// proposed is safe. If it says that the disk is full, that may still become safe.
 func (p *Partition) copyIn(f func() *jsapi.Error) *jsapi.Error {
 	result := make(chan *jsapi.Error, 1)
 	if !p.box.call(func() {
 		refused := errClosed()
 		if !p.ending() {
-			refused = f()
+			if refused = p.noRoom(); refused == nil {
+				refused = f()
+			}
 		}
 		p.flights.push(p.index).dones = []func(*jsapi.Error){func(err *jsapi.Error) {
 			if err == nil {
@@ -131,7 +134,11 @@ func (p *Partition) copyIn(f func() *jsapi.Error) *jsapi.Error {
 	}, true) {
 		return errClosed()
 	}
-	return <-result
+	err, full := await(p, result)
+	if full != nil {
+		return full
+	}
+	return err
 }
 
 // origins are how far the stream has come with each of the streams that it takes messages from, by what their headers say:
@@ -150,10 +157,16 @@ func OriginKey(stream, filter, transform string) string {
 	return stream + " " + filter + " " + transform
 }
 
-// Sourced is the last message that was taken from a source, by its OriginKey; zero if none was.
-func (p *Partition) Sourced(key string) (at OriginPosition) {
-	_ = p.do(func() { at = p.origins[key] }) // closed: it does not matter
-	return at
+// Sourced is the last message that was taken from a source, by its OriginKey; zero if none was. What is in flight is waited
+// for.
+func (p *Partition) Sourced(key string) (at OriginPosition, err *jsapi.Error) {
+	if err := p.copyIn(func() *jsapi.Error { return nil }); err != nil {
+		return at, err
+	}
+	if p.do(func() { at = p.origins[key] }) != nil {
+		return at, errClosed()
+	}
+	return at, nil
 }
 
 // noteOrigin takes note of a message that comes from another stream.

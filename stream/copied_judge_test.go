@@ -81,13 +81,13 @@ func TestSourceStopsAtRefusal(t *testing.T) {
 	if err := b.p.Source(list); err == nil || err.Code != jsapi.ErrStreamMessageExceedsMaximum {
 		t.Fatalf("a large message: %v", err)
 	}
-	if at := b.p.Sourced(OriginKey("O", ">", ">")); at.Seq != 2 {
+	if at, _ := b.p.Sourced(OriginKey("O", ">", ">")); at.Seq != 2 {
 		t.Errorf("taken up to %d, want 2", at.Seq)
 	}
 	if err := b.p.Source(list[3:]); err == nil || err.Code != jsapi.ErrStreamStoreFailed {
 		t.Fatalf("a full stream: %v", err)
 	}
-	if at := b.p.Sourced(OriginKey("O", ">", ">")); at.Seq != 4 {
+	if at, _ := b.p.Sourced(OriginKey("O", ">", ">")); at.Seq != 4 {
 		t.Errorf("taken up to %d, want 4", at.Seq)
 	}
 	if _, err := b.p.Purge(&jsapi.PurgeRequest{}); err != nil {

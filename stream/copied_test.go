@@ -89,8 +89,8 @@ func TestSourcePositionSurvives(t *testing.T) {
 	}
 	expect := func(want OriginPosition, msgs uint64) {
 		t.Helper()
-		if got := b.p.Sourced(OriginKey("O", ">", ">")); got != want {
-			t.Errorf("position %+v, want %+v", got, want)
+		if got, err := b.p.Sourced(OriginKey("O", ">", ">")); err != nil || got != want {
+			t.Errorf("position %+v, want %+v; %v", got, want, err)
 		}
 		if st := b.state(); st.Msgs != msgs {
 			t.Errorf("%d messages, want %d", st.Msgs, msgs)

@@ -134,23 +134,29 @@ func (p *Partition) Reconfigure(text []byte) *jsapi.Error {
 }
 
 // change appends the command that f returns, waits until it is applied and returns how many messages it removed.
-func (p *Partition) change(f func() (*command, *jsapi.Error)) (n uint64, err *jsapi.Error) {
-	done := make(chan struct{})
+func (p *Partition) change(f func() (*command, *jsapi.Error)) (uint64, *jsapi.Error) {
+	type outcome struct {
+		n   uint64
+		err *jsapi.Error
+	}
+	done := make(chan outcome, 1)
 	if !p.box.call(func() {
-		c, refused := f()
-		if refused != nil {
-			err = refused
-			close(done)
+		c, err := f()
+		if err == nil {
+			err = p.noRoom()
+		}
+		if err != nil {
+			done <- outcome{err: err}
 			return
 		}
-		c.done = func() {
-			n, err = c.result, c.err
-			close(done)
-		}
+		c.done = func() { done <- outcome{c.result, c.err} }
 		p.command(c)
 	}, true) {
 		return 0, jsapi.Err(jsapi.ErrStreamNotFound)
 	}
-	<-done
-	return n, err
+	o, full := await(p, done)
+	if full != nil {
+		return 0, full
+	}
+	return o.n, o.err
 }

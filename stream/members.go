@@ -167,6 +167,10 @@ func (p *Partition) progress() {
 		force = force || len(k.done) > settleMax
 	}
 	force = force || len(k.sweep.gone) > 0
+	if p.noRoom() != nil { // records would gather in memory
+		p.sched.progress = p.now + every
+		return
+	}
 	p.sched.progress = min(p.sched.progress, p.now+every)
 	if force || p.sched.progress <= p.now {
 		p.logProgress()

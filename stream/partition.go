@@ -244,6 +244,7 @@ func (p *Partition) shut(keep bool) error {
 	if !ok {
 		return ErrClosed
 	}
+	p.log.GiveUp()
 	<-drained // what is in flight is answered first; a failing log fails it
 	p.box.close()
 	close(p.reclaim.stop)
@@ -299,13 +300,17 @@ func (p *Partition) Publish(b *PubBatch, mayWait bool) {
 		p.free(b)
 		return
 	}
+	if err := p.noRoom(); err != nil {
+		p.refuseAll(b, err, "")
+		return
+	}
 	if !p.box.admit(b.Size(), mayWait) {
-		p.refuseAll(b)
+		p.refuseAll(b, jsapi.Err(jsapi.ErrStreamTooManyRequests), overload)
 		return
 	}
 	if !p.box.begin() {
 		p.box.release(b.Size())
-		p.refuseAll(b)
+		p.refuseAll(b, jsapi.Err(jsapi.ErrStreamTooManyRequests), overload)
 		return
 	}
 	p.box.mu.in.pubs = append(p.box.mu.in.pubs, b)

@@ -48,6 +48,7 @@ func Restore(o Options, r *archive.Reader) (err error) {
 	if err != nil {
 		return err
 	}
+	log.GiveUp() // a full disk is an error here
 	w := &restoring{o: &o, log: log, consumers: map[string]*consumer.Archived{}}
 	defer func() {
 		if w.stored > 0 {

@@ -61,7 +61,9 @@ func (p *Partition) commit(alone bool) {
 	}
 	if err := p.failure.Load(); err != nil && !p.failed {
 		p.failed = true
-		p.opts.Hooks.Failed(*err)
+		if p.drained == nil { // else nobody uses it any more
+			p.opts.Hooks.Failed(*err)
+		}
 	}
 	p.safe = max(p.safe, p.log.Durable())
 	p.applying = true
@@ -120,8 +122,12 @@ func (p *Partition) tick() {
 		p.idleBatches()
 	}
 	if s.fire <= p.now {
-		p.fire()
-		s.fire = p.nextFire()
+		if p.noRoom() != nil {
+			s.fire = p.now + int64(stallLook)
+		} else {
+			p.fire()
+			s.fire = p.nextFire()
+		}
 	}
 	for {
 		m := s.next(p.now)

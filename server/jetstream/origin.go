@@ -262,7 +262,11 @@ func (o *origin) position() (uint64, error) {
 		return 0, nil
 	}
 	o.identity = o.identify()
-	if at := o.s.part.Sourced(o.key); at.Seq > 0 && at.Identity == o.identity {
+	at, err := o.s.part.Sourced(o.key)
+	if err != nil {
+		return 0, err
+	}
+	if at.Seq > 0 && at.Identity == o.identity {
 		return at.Seq + 1, nil
 	}
 	return 0, nil // nothing was taken, or from another stream of the name

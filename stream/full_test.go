@@ -1,0 +1,144 @@
+package stream
+
+import (
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"godwit/protocol/jsapi"
+	"godwit/stream/consumer"
+	"godwit/stream/vfs"
+)
+
+// TestFullDiskDelaysAndLosesNothing publishes to a disk that is full: the answer comes when there is room, and what is
+// stored can be read meanwhile. A partition that is closed in that state refuses what waits, and keeps the rest.
+func TestFullDiskDelaysAndLosesNothing(t *testing.T) {
+	var full atomic.Bool
+	mem := vfs.NewMem()
+	faults := vfs.Inject(mem, func(op vfs.Op) *vfs.Fault {
+		if full.Load() && op.Kind == vfs.OpWrite {
+			return &vfs.Fault{Err: syscall.ENOSPC, Keep: op.Len / 2}
+		}
+		return nil
+	})
+	b := openBench(t, mem, jsapi.StreamConfig{Name: "S", Subjects: []string{"s.>"}}, nil, func(o *Options) { o.FS = faults })
+	if ack := b.pub(testMsg{subject: "s.1", value: "one"}); ack.Sequence != 1 {
+		t.Fatalf("%+v", ack)
+	}
+	full.Store(true)
+	c := b.out.listen("later")
+	send := func(subject, value string) {
+		batch := b.p.NewBatch()
+		batch.Add([]byte(subject), []byte("later"), nil, []byte(value))
+		b.p.Publish(batch, true)
+	}
+	send("s.2", "two")
+	waitFor(t, func() bool { return b.p.Stalled() != nil })
+	if _, ok := b.get(jsapi.MsgGetRequest{Seq: 1}); !ok {
+		t.Error("what is stored cannot be read")
+	}
+	if _, ok := b.get(jsapi.MsgGetRequest{Seq: 2}); ok {
+		t.Error("what is not stored yet can be read")
+	}
+	select {
+	case m := <-c:
+		t.Fatalf("answered while the disk is full: %s", m.Payload)
+	default:
+	}
+	// Nothing more is taken, and whoever asks hears of it at once.
+	if ack := b.pub(testMsg{subject: "s.0", value: "refused"}); ack.Error == nil || ack.Error.Code != jsapi.ErrInsufficientResources {
+		t.Errorf("a publish on a full disk: %+v", ack)
+	}
+	noRoom := func(what string, err *jsapi.Error) {
+		t.Helper()
+		if err == nil || err.Code != jsapi.ErrInsufficientResources {
+			t.Errorf("%s on a full disk: %v", what, err)
+		}
+	}
+	_, err := b.p.Purge(&jsapi.PurgeRequest{})
+	noRoom("a purge", err)
+	_, err = b.p.CreateConsumer(ConsumerRequest{Name: "c", Config: jsapi.ConsumerConfig{Durable: "c", AckPolicy: jsapi.AckExplicit}})
+	noRoom("a consumer", err)
+	noRoom("a copy", b.p.Source([]Copied{{Subject: []byte("s.5")}}))
+	_, err = b.p.Sourced("x")
+	noRoom("a position", err)
+	full.Store(false)
+	if m := answer(t, c); string(m.Payload) != `{"stream":"S","seq":2}` {
+		t.Errorf("answer when there is room: %s", m.Payload)
+	}
+	waitFor(t, func() bool { return b.p.Stalled() == nil })
+	if ack := b.pub(testMsg{subject: "s.3", value: "three"}); ack.Sequence != 3 {
+		t.Errorf("%+v", ack)
+	}
+
+	full.Store(true)
+	send("s.4", "four")
+	waitFor(t, func() bool { return b.p.Stalled() != nil })
+	closed := make(chan error)
+	go func() { closed <- b.p.Close() }()
+	select {
+	case err := <-closed:
+		if err == nil {
+			t.Error("closed without an error, though not all could be written")
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("close waits for room")
+	}
+	m := answer(t, c)
+	if ack := (jsapi.PubAck{}); jsapi.Decode(m.Payload, &ack, false) != nil || ack.Error == nil {
+		t.Errorf("answer to what was not stored: %s", m.Payload)
+	}
+	full.Store(false)
+	b = b.reopen(mem)
+	defer b.close()
+	if st := b.state(); st.Msgs != 3 || st.LastSeq != 3 {
+		t.Errorf("%d messages, the last is %d", st.Msgs, st.LastSeq)
+	}
+}
+
+// TestRequestsDoNotWaitForRoom has the disk become full with a request under way: it is answered, and takes effect when
+// there is room.
+func TestRequestsDoNotWaitForRoom(t *testing.T) {
+	var full atomic.Bool
+	mem := vfs.NewMem()
+	faults := vfs.Inject(mem, func(op vfs.Op) *vfs.Fault {
+		if full.Load() && op.Kind == vfs.OpWrite {
+			return &vfs.Fault{Err: syscall.EDQUOT}
+		}
+		return nil
+	})
+	b := openBench(t, mem, jsapi.StreamConfig{Name: "S", Subjects: []string{"s.>"}}, nil, func(o *Options) { o.FS = faults })
+	defer b.close()
+	b.pub(testMsg{subject: "s.1", value: "one"})
+	full.Store(true)
+	if _, err := b.p.Purge(&jsapi.PurgeRequest{}); err == nil || err.Code != jsapi.ErrInsufficientResources {
+		t.Errorf("a purge on a full disk: %v", err)
+	}
+	if st := b.state(); st.Msgs != 1 {
+		t.Errorf("%d messages before the purge is safe", st.Msgs)
+	}
+	full.Store(false)
+	waitFor(t, func() bool { return b.state().Msgs == 0 })
+}
+
+func answer(t *testing.T, c chan consumer.Message) consumer.Message {
+	t.Helper()
+	select {
+	case m := <-c:
+		return m
+	case <-time.After(20 * time.Second):
+		t.Fatal("no answer")
+	}
+	return consumer.Message{}
+}
+
+// waitFor waits until something that happens by itself has happened.
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not happen")
+		}
+	}
+}
