@@ -18,6 +18,7 @@ import (
 	"godwit/server/router"
 	"godwit/stream"
 	"godwit/stream/segment"
+	"godwit/stream/vfs"
 )
 
 // streams is JetStream in this server: the service and its API.
@@ -27,6 +28,7 @@ type streams struct {
 	config  monitor.JetStreamConfig
 	limits  monitor.JetStreamLimits
 	lock    *process.Lock
+	volume  vfs.Volume // of the store directory; nil: its files are synced one by one
 
 	// mu is held while an account is given streams.
 	mu             sync.Mutex
@@ -63,7 +65,7 @@ func (s *Server) startStreams() error {
 		ServerName: s.name, ServerID: s.id, Version: ProtocolVersion, Sync: segment.SyncAlways, SyncEvery: js.SyncInterval,
 		Strict: js.Strict, MaxAckPending: js.Limits.MaxAckPending, MaxRequestBatch: js.Limits.MaxRequestBatch,
 		MaxDuplicates: js.Limits.DuplicateWindow, TailBytes: js.TailMemory, CacheBytes: js.CacheMemory,
-		SegmentBytes: js.SegmentSize, DefaultMaxConsumers: js.Limits.DefaultMaxConsumers,
+		SegmentBytes: js.SegmentSize, Reserve: js.DiskReserve, DefaultMaxConsumers: js.Limits.DefaultMaxConsumers,
 		Batches: stream.BatchLimits{Messages: js.Limits.BatchMaxMsgs, Atomic: js.Limits.BatchMaxInflightPerStream,
 			Timeout: js.Limits.BatchTimeout}, Logf: s.log.Noticef, Warnf: s.log.Warnf}
 	if !js.SyncAlways {
@@ -77,14 +79,40 @@ func (s *Server) startStreams() error {
 			sender.Flush()
 		})
 	}
+	st.volume = s.openVolume(dir)
+	o.Volume = st.volume
 	if st.service, err = jetstream.New(o); err != nil {
-		st.lock.Release()
+		st.release()
 		return err
 	}
 	st.api = api.New(st.service)
 	s.logStreams(st)
 	s.js.Store(st)
 	return s.enableStreams(s.options())
+}
+
+// openVolume returns the file system of the store directory if it may be synced as a whole, else nil.
+func (s *Server) openVolume(dir string) vfs.Volume {
+	own := s.options().JetStream.OwnFileSystem
+	if own != nil && !*own || own == nil && !vfs.IsVolume(dir) {
+		return nil
+	}
+	v, err := vfs.OpenVolume(dir)
+	if err != nil {
+		if own != nil {
+			s.log.Warnf("JetStream: own_file_system has no effect: %v", err)
+		}
+		return nil
+	}
+	return v
+}
+
+// release gives back what the service needs, after it was closed.
+func (st *streams) release() {
+	if st.volume != nil {
+		st.volume.Close() // it was only read
+	}
+	st.lock.Release()
 }
 
 // logStreams shows how JetStream is set up.
@@ -176,7 +204,7 @@ func (s *Server) importsStreams(a *account.Account) bool {
 func (st *streams) close() {
 	st.api.Close()
 	st.service.Close()
-	st.lock.Release()
+	st.release()
 }
 
 func (st *streams) enabled(name string) bool { return st.service.Account(name) != nil }

@@ -41,6 +41,12 @@ func (s source) CheckAssets(sel monitor.AssetSelector, f func(monitor.HealthProb
 		}
 	}
 	for _, p := range s.js.Load().service.Health() {
+		if p.Account == "" { // it concerns all
+			if !f(monitor.StorageProblem(p.Text)) {
+				return
+			}
+			continue
+		}
 		if sel.Account != "" && p.Account != sel.Account || sel.Stream != "" && p.Stream != sel.Stream {
 			continue
 		}
@@ -61,6 +67,7 @@ func (s source) JetStream(raft bool) *monitor.JetStreamTotals {
 		Consumers: t.Consumers, Messages: t.Messages, Bytes: t.Bytes,
 		Rewritten: t.Rewritten, Freed: t.Freed, RewriteFailed: t.RewriteFailed}
 	out.Audited, out.Violations = t.Audited, t.Violations
+	out.DiskFree, out.DiskFull = t.DiskFree, t.DiskFull
 	bounds := s.js.Load().service.Options()
 	out.Tail = monitor.JetStreamBuffer{Used: t.Tail, Max: bounds.TailBytes}
 	out.Cache = monitor.JetStreamBuffer{Used: t.Cache, Max: bounds.CacheBytes}

@@ -78,8 +78,11 @@ func (a *Account) checkNewAlone(cfg *jsapi.StreamConfig, pedantic bool) *jsapi.E
 	return nil
 }
 
-// checkRoom checks the limits on the number of streams and what their consumers may be.
+// checkRoom checks the limits on the number of streams and what their consumers may be, and that the disk is not full.
 func (a *Account) checkRoom(cfg *jsapi.StreamConfig) *jsapi.Error {
+	if cfg.Storage == jsapi.FileStorage && a.service.disk.isFull(0) {
+		return jsapi.Err(jsapi.ErrStorageResourcesExceeded)
+	}
 	a.mu.RLock()
 	n := len(a.streams)
 	a.mu.RUnlock()

@@ -11,18 +11,19 @@ type quota struct {
 	account, server *usage
 	accountMax      int64 // bytes; below 0 no limit
 	serverMax       int64
+	disk            *disk // of file streams; nil: not watched
 }
 
 func (a *Account) quota(storage jsapi.Storage) *quota {
 	s := a.service
 	if storage == jsapi.MemoryStorage {
-		return &quota{&a.memory, &s.memory, a.limits.MaxMemory, s.opts.MaxMemory}
+		return &quota{&a.memory, &s.memory, a.limits.MaxMemory, s.opts.MaxMemory, nil}
 	}
-	return &quota{&a.store, &s.store, a.limits.MaxStore, s.opts.MaxStore}
+	return &quota{&a.store, &s.store, a.limits.MaxStore, s.opts.MaxStore, s.disk}
 }
 
 // Limited implements stream.Quota.
-func (q *quota) Limited() bool { return q.accountMax >= 0 || q.serverMax >= 0 }
+func (q *quota) Limited() bool { return q.accountMax >= 0 || q.serverMax >= 0 || q.disk != nil }
 
 // Admit implements stream.Quota.
 func (q *quota) Admit(bytes int64) *jsapi.Error {
@@ -32,6 +33,9 @@ func (q *quota) Admit(bytes int64) *jsapi.Error {
 	if q.accountMax >= 0 && q.account.bytes.Load()+bytes > q.accountMax {
 		return jsapi.Err(jsapi.ErrAccountResourcesExceeded)
 	}
+	if q.disk.isFull(bytes) {
+		return jsapi.Err(jsapi.ErrInsufficientResources)
+	}
 	return nil
 }
 
@@ -39,6 +43,7 @@ func (q *quota) Admit(bytes int64) *jsapi.Error {
 func (q *quota) Used(bytes int64) {
 	q.account.bytes.Add(bytes)
 	q.server.bytes.Add(bytes)
+	q.disk.used(bytes)
 }
 
 // checkReservation says whether max_bytes of a new or changed stream can be promised. before is what the stream had

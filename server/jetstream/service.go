@@ -49,6 +49,8 @@ type Options struct {
 	CacheBytes          int64              // memory for messages that are read one by one, of all streams; default 64 MiB
 	Batches             stream.BatchLimits // of every stream; the budget is the service's own
 	Logf, Warnf         func(format string, args ...any)
+	Reserve             int64                             // bytes of the disk left free by publishes; default 256 MiB, or 5 % of the disk if that is less
+	Volume              vfs.Volume                        // the file system of StoreDir, which nothing else uses: it may be synced as a whole; or nil
 	SystemAccount       string                            // it has no streams of its own
 	SystemAdvisory      func(subject string, body []byte) // publishes on the system account; may be nil
 }
@@ -65,6 +67,7 @@ type Service struct {
 	cache *segment.Cache
 	tails *segment.Tails
 	pace  *segment.Pace
+	disk  *disk // nil: there is no store directory
 
 	memory, store usage // of all accounts
 	audits        audits
@@ -84,7 +87,7 @@ type Problem struct {
 	Text     string
 }
 
-// New returns a service without accounts. It touches no file.
+// New returns a service without accounts. It touches no file; it watches the free space of the disk until Close.
 func New(o Options) (*Service, error) {
 	if o.FS == nil {
 		o.FS = vfs.OS()
@@ -103,8 +106,15 @@ func New(o Options) (*Service, error) {
 	if o.Version == "" {
 		return nil, errors.New("jetstream options: Version is required")
 	}
-	return &Service{opts: o, sched: segment.NewScheduler(0), cache: segment.NewCache(o.CacheBytes),
-		tails: segment.NewTails(o.TailBytes), pace: segment.NewPace(0), accounts: map[string]*Account{}}, nil
+	s := &Service{opts: o, sched: segment.NewScheduler(0), cache: segment.NewCache(o.CacheBytes),
+		tails: segment.NewTails(o.TailBytes), pace: segment.NewPace(0), accounts: map[string]*Account{}}
+	if o.Volume != nil {
+		s.sched.SyncTogether(o.Volume)
+	}
+	if o.StoreDir != "" {
+		s.disk = newDisk(o.FS, o.StoreDir, o.Reserve, s.diskChanged)
+	}
+	return s, nil
 }
 
 // EnableAccount gives an account streams, those found on disk first. index is where its messages are routed.
@@ -187,6 +197,7 @@ func (s *Service) Close() {
 	wg.Wait()
 	s.sched.Close()
 	s.tails.Close()
+	s.disk.close()
 }
 
 // problem notes something for Health.
@@ -204,9 +215,10 @@ const maxProblems = 1000
 
 // Health returns what is wrong, nothing if all is well.
 func (s *Service) Health() []Problem {
+	list := s.diskProblems()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Problem(nil), s.problems...)
+	return append(list, s.problems...)
 }
 
 // Totals are numbers over all accounts.
@@ -221,6 +233,8 @@ type Totals struct {
 	Audited, Violations          uint64
 	Rewritten, Freed             uint64 // segments that were made smaller since the start, and by how many bytes
 	RewriteFailed                uint64 // times that could not be done
+	DiskFree                     int64  // bytes free where the files are, 0 if that is not known
+	DiskFull                     bool   // publishes into file streams are refused
 }
 
 // Info returns the numbers.
@@ -228,6 +242,9 @@ func (s *Service) Info() (t Totals) {
 	t.Tail, t.Cache = s.tails.Bytes(), s.cache.Bytes()
 	t.Audited, t.Violations = s.audits.consumers.Load(), s.audits.violations.Load()
 	t.Rewritten, t.Freed, t.RewriteFailed = s.pace.Rewritten()
+	if s.disk != nil {
+		t.DiskFree, t.DiskFull = s.disk.free.Load(), s.disk.full.Load()
+	}
 	for _, a := range s.Accounts() {
 		st := a.Stats()
 		t.Accounts++

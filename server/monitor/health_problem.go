@@ -99,6 +99,11 @@ func StreamUnrecovered(account, stream string) HealthProblem {
 	return streamProblem(account, stream, fmt.Sprintf("JetStream stream '%s > %s' could not be recovered", account, stream))
 }
 
+// StorageProblem reports what is wrong with the storage of all streams.
+func StorageProblem(text string) HealthProblem {
+	return problem(HealthJetStream, "JetStream storage: "+text)
+}
+
 // StreamWriteError reports, on a standalone server, a stream that can't be written.
 func StreamWriteError(account, stream string, err error) HealthProblem {
 	return streamProblem(account, stream, fmt.Sprintf("JetStream stream '%s > %s' write error: %v", account, stream, err))

@@ -47,6 +47,8 @@ type JetStreamTotals struct {
 	Rewritten       uint64          // segments that were made smaller in the background
 	Freed           uint64          // bytes by which they were
 	RewriteFailed   uint64          // times that could not be done
+	DiskFree        int64           // bytes free where the files are
+	DiskFull        bool            // publishes into file streams are refused
 	Meta            *MetaClusterInfo
 }
 

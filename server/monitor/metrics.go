@@ -118,6 +118,8 @@ func (m *Monitor) jetStreamMetrics(w *MetricsWriter) {
 	w.Counter("jetstream_segments_rewritten_total", "Segments rewritten without messages that were removed.", float64(t.Rewritten))
 	w.Counter("jetstream_rewrite_failures_total", "Times a segment could not be rewritten; it stays as it was and is tried again.", float64(t.RewriteFailed))
 	w.Counter("jetstream_rewrite_freed_bytes_total", "Disk space that rewriting gave back.", float64(t.Freed))
+	w.Gauge("jetstream_disk_free_bytes", "Bytes free where the files of streams are.", float64(t.DiskFree))
+	w.Gauge("jetstream_disk_full", "1 if publishes are refused because less is free than the reserve.", oneIf(t.DiskFull))
 	w.Counter("jetstream_api_requests_total", "API requests.", float64(s.API.Total))
 	w.Counter("jetstream_api_errors_total", "API requests answered with an error.", float64(s.API.Errors))
 	w.Gauge("jetstream_api_inflight", "API requests being worked on.", float64(s.API.Inflight))

@@ -59,7 +59,7 @@ func checkExposition(t *testing.T, text string) map[string]string {
 func TestMetrics(t *testing.T) {
 	f := population()
 	f.js = &JetStreamTotals{Stats: JetStreamStats{Store: 78, ReservedMemory: math.MaxUint64, API: JetStreamAPIStats{Total: 14}}, Streams: 4,
-		Tail: JetStreamBuffer{21, 22}, Cache: JetStreamBuffer{23, 24}, Audited: 25, Violations: 26, Rewritten: 27, Freed: 28, Meta: &MetaClusterInfo{Size: 3}}
+		Tail: JetStreamBuffer{21, 22}, Cache: JetStreamBuffer{23, 24}, Audited: 25, Violations: 26, Rewritten: 27, Freed: 28, DiskFree: 29, DiskFull: true, Meta: &MetaClusterInfo{Size: 3}}
 	f.queues = []QueueInfo{{"SendQ", 4, 0}}
 	m := New(Options{Source: f, Logger: &lines{}, Collectors: []Collector{CollectorFunc(func(w *MetricsWriter) {
 		w.Gauge("extra", "With a \\ and a\nline end.", 1.5)
@@ -84,6 +84,8 @@ func TestMetrics(t *testing.T) {
 		`godwit_jetstream_enabled`:                     "1",
 		`godwit_jetstream_used_bytes{storage="file"}`:  "78",
 		`godwit_jetstream_api_requests_total`:          "14",
+		`godwit_jetstream_disk_free_bytes`:             "29",
+		`godwit_jetstream_disk_full`:                   "1",
 		`godwit_jetstream_meta_cluster_size`:           "3",
 		`godwit_jetstream_audited_consumers_total`:     "25",
 		`godwit_jetstream_violations_total`:            "26",

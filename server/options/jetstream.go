@@ -17,6 +17,9 @@ type JetStream struct {
 
 	TailMemory  int64 // bytes of memory for messages stored lately, of all streams; 0 is the default
 	CacheMemory int64 // bytes of memory for messages read one by one, of all streams; 0 is the default
+	DiskReserve int64 // bytes of the disk that publishes leave free; 0 is the default
+	// OwnFileSystem says that nothing else uses the file system of StoreDir; nil: if it is mounted there.
+	OwnFileSystem *bool
 
 	SegmentSize int64 // bytes of a stream's files, 4 KiB to 2 GiB; 0 is the default
 

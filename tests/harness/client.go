@@ -34,6 +34,16 @@ func (s *Server) Monitor(t testing.TB, path string, out any) {
 // Page fetches a monitoring page.
 func (s *Server) Page(t testing.TB, path string) []byte {
 	t.Helper()
+	code, body := s.Answer(t, path)
+	if code != http.StatusOK {
+		t.Fatalf("%s: %d: %s", path, code, body)
+	}
+	return body
+}
+
+// Answer fetches a monitoring page that may say that something is wrong.
+func (s *Server) Answer(t testing.TB, path string) (code int, body []byte) {
+	t.Helper()
 	if s.monitor == "" {
 		t.Fatalf("no line in the log tells the monitoring port:\n%s", s.Log())
 	}
@@ -43,14 +53,11 @@ func (s *Server) Page(t testing.TB, path string) []byte {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err = io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s: %s", path, resp.Status, body)
-	}
-	return body
+	return resp.StatusCode, body
 }
 
 // Eventually waits until check returns no error, and fails the test with the last one otherwise.
