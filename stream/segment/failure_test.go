@@ -56,7 +56,7 @@ func TestFailureIsFinal(t *testing.T) {
 				return nil
 			}))
 			o.Sync, o.SyncEvery = c.policy, time.Millisecond
-			o.SegmentBytes = 256 << 10
+			o.SegmentBytes = 64 << 20 // one is enough: zeros are written ahead in each
 			var durable durableWatch
 			var failures atomic.Int32
 			failure := make(chan error, 1)
