@@ -62,6 +62,10 @@ func (p *Partition) auditMember(m *member, deliveries int, scan uint64) (work in
 		report(fmt.Sprintf("what is due at %d is looked at at %d (0: never)", due, m.due))
 		p.touch(m)
 	}
+	if !m.isTouched && m.tracked == 0 && m.c.Tracking() {
+		report("it has deliveries out and would not hear that their messages are gone")
+		p.touch(m)
+	}
 	if p.watch.recount || p.hurt {
 		return work
 	}

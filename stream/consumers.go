@@ -281,7 +281,9 @@ func (p *Partition) applyUpdate(c *command) {
 	}
 	if refiltered {
 		p.watch.join(m)
-		p.watch.recount = true
+		if m.c.Counted() {
+			m.c.SetBacklog(p.backlog(m))
+		}
 		c.sweep = true
 	}
 	p.touch(m)

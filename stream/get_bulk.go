@@ -17,6 +17,8 @@ const (
 	bulkTurn     = 256 << 10
 	bulkLook     = 4 << 10 // messages looked at in one turn for one request
 	bulkOpen     = 1024    // requests that are being answered; others wait
+	bulkMax      = 4096    // both; others are refused
+	getOverload  = "429 Too Many Requests"
 	getNoResults = "404 No Results"
 	getTooMany   = "413 Too Many Results"
 )
@@ -54,6 +56,10 @@ func badMany(r *jsapi.MsgGetRequest) bool {
 
 // openBulk begins to answer a request for many messages.
 func (p *Partition) openBulk(reply []byte, r *jsapi.MsgGetRequest) {
+	if len(p.bulks) >= bulkMax {
+		p.getStatus(reply, getOverload)
+		return
+	}
 	b := &bulk{reply: slices.Clone(reply), noHdr: r.NoHeaders, left: max(r.Batch, 0), bytes: bulkBytes, next: max(r.Seq, p.first), end: p.last}
 	if at, ok := p.startOfGet(r); ok {
 		b.next = max(at, p.first)

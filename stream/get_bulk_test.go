@@ -139,3 +139,29 @@ func TestDirectGetOfManyInTurns(t *testing.T) {
 		t.Fatalf("%d answers: %v", len(got), got)
 	}
 }
+
+// However many ask for many messages at once, what waits has a bound.
+func TestDirectGetsOfManyAreBounded(t *testing.T) {
+	b := openBench(t, vfs.NewMem(), jsapi.StreamConfig{Name: "S", Subjects: []string{"s.>"}, AllowDirect: true}, &clock{now: 1e18}, nil)
+	defer b.close()
+	b.pubs(testMsg{subject: "s.a"}, testMsg{subject: "s.b"})
+	const asked = bulkMax + 100
+	in := b.out.listen("many")
+	batch := NewGetBatch()
+	for range asked {
+		batch.Add([]byte("many"), nil, []byte(`{"seq":1,"batch":1}`), false)
+	}
+	b.p.Direct(batch, false) // not here: somebody has to take the answers
+	answers := map[string]int{}
+	for range bulkMax + asked { // a message more for each that is answered
+		m := <-in
+		status, _, _ := strings.Cut(string(m.Header), "\r\n")
+		answers[status]++
+	}
+	if answers["NATS/1.0 204 EOB"] != bulkMax || answers["NATS/1.0 429 Too Many Requests"] != asked-bulkMax {
+		t.Fatalf("%v", answers)
+	}
+	if got := b.direct(`{"seq":2,"batch":1}`); got != "2 0 0, 204 EOB 0 2" {
+		t.Fatal(got)
+	}
+}

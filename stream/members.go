@@ -24,6 +24,7 @@ type member struct {
 	isReady, isTouched, isDirty, isEager bool
 	gone                                 bool
 	held                                 bool // does not deliver yet; see Begin
+	tracked                              int  // its place in members.tracking, from 1 on; 0: it has none
 }
 
 // members are the consumers of a partition.
@@ -39,6 +40,7 @@ type members struct {
 	dirty        []*member            // have progress that is in no record
 	saved        []func(*jsapi.Error) // to be called when the next progress record is safe
 	eager        []*member            // have no filter and wait for new messages
+	tracking     []*member            // may wait for acknowledgements; see forget
 	lastVolatile uint64
 }
 
@@ -68,6 +70,7 @@ func (l *members) add(m *member) {
 
 func (l *members) remove(m *member) {
 	m.gone = true
+	l.untrack(m)
 	delete(l.byID, m.c.ID)
 	delete(l.byName, m.c.Name)
 	if !hidden(m.c.Config()) {
@@ -137,6 +140,7 @@ func (p *Partition) progress() {
 		if m.gone {
 			continue
 		}
+		l.track(m)
 		if m.c.Confirms() {
 			if m.c.Volatile {
 				m.c.TakeConfirms(p.sendEmpty)
@@ -234,13 +238,37 @@ func (p *Partition) logProgress() {
 	}
 }
 
+// track notes that m may wait for acknowledgements. Everybody who came to do so is noted before anything more is applied.
+func (l *members) track(m *member) {
+	if m.tracked == 0 && m.c.Tracking() {
+		l.tracking = append(l.tracking, m)
+		m.tracked = len(l.tracking)
+	}
+}
+
+// untrack takes m out of those.
+func (l *members) untrack(m *member) {
+	if m.tracked == 0 {
+		return
+	}
+	last := l.tracking[len(l.tracking)-1]
+	l.tracking[m.tracked-1], last.tracked = last, m.tracked
+	l.tracking[len(l.tracking)-1] = nil
+	l.tracking = l.tracking[:len(l.tracking)-1]
+	m.tracked = 0
+}
+
 // forget tells consumers that a message is gone that they may wait for.
 func (p *Partition) forget(seq uint64, reason string) {
 	if p.found != nil {
 		reason = "" // they have heard of it
 	}
-	for _, m := range p.members.byID {
-		if m.c.Tracking() && m.c.Forget(seq, reason) {
+	l := &p.members
+	for i := len(l.tracking) - 1; i >= 0; i-- {
+		m := l.tracking[i]
+		if !m.c.Tracking() {
+			l.untrack(m)
+		} else if m.c.Forget(seq, reason) {
 			p.touch(m)
 		}
 	}
@@ -311,6 +339,7 @@ func (p *Partition) restoreMembers(d *decoder) error {
 			return err
 		}
 		p.members.add(m)
+		p.members.track(m)
 	}
 	p.watch.rebuild(p.members.byID)
 	if d.bad {

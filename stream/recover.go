@@ -112,6 +112,7 @@ func (p *Partition) rerunProgress(body []byte) error {
 			if err := m.c.ApplyProgress(rec); err != nil {
 				return err
 			}
+			p.members.track(m)
 		}
 	}
 	return nil

@@ -323,22 +323,28 @@ func (p *Partition) checkQueue(name string, cfg *jsapi.ConsumerConfig) *jsapi.Er
 	if cfg.AckPolicy != jsapi.AckExplicit && cfg.AckPolicy != jsapi.AckFlowControl {
 		return jsapi.Err(jsapi.ErrConsumerWQRequiresExplicitAck)
 	}
-	filters := cfg.Filters()
-	others := make(map[string][]string, len(p.members.byID)+len(p.members.coming))
-	for _, m := range p.members.byID {
-		others[m.c.Name] = m.c.Filters()
+	filters, l := cfg.Filters(), &p.members
+	others := len(l.byName)
+	if l.byName[name] != nil {
+		others--
 	}
-	for n, c := range p.members.coming {
-		others[n] = c.Filters()
+	clash := func(theirs []string) bool { return len(theirs) == 0 || overlap(theirs, filters) }
+	clashes := false
+	for n, c := range l.coming {
+		if n != name {
+			if l.byName[n] == nil {
+				others++
+			}
+			clashes = clashes || clash(c.Filters())
+		}
 	}
-	delete(others, name)
-	if len(others) > 0 && len(filters) == 0 {
+	if others > 0 && len(filters) == 0 {
 		return jsapi.Err(jsapi.ErrConsumerWQMultipleUnfiltered)
 	}
-	for _, theirs := range others {
-		if len(theirs) == 0 || overlap(theirs, filters) {
-			return jsapi.Err(jsapi.ErrConsumerWQConsumerNotUnique)
-		}
+	if clashes || p.watch.rivals(filters, func(m *member) bool {
+		return m.c.Name != name && l.coming[m.c.Name] == nil && clash(m.c.Filters())
+	}) {
+		return jsapi.Err(jsapi.ErrConsumerWQConsumerNotUnique)
 	}
 	if cfg.DeliverPolicy != jsapi.DeliverAll && !cfg.Direct { // a copy goes on where it was
 		return jsapi.Err(jsapi.ErrConsumerWQConsumerNotDeliverAll)

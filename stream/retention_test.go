@@ -273,6 +273,11 @@ func TestWorkQueueConsumers(t *testing.T) {
 		{"all", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit}, jsapi.ErrConsumerWQMultipleUnfiltered},
 		{"B", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubject: "s.b"}, 0},
 		{"A", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubject: "s.b"}, jsapi.ErrConsumerWQConsumerNotUnique},
+		{"P", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubject: "s.p.*"}, 0},
+		{"literal", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubject: "s.p.x"}, jsapi.ErrConsumerWQConsumerNotUnique},
+		{"patterns", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubjects: []string{"s.z", "s.*.x"}}, jsapi.ErrConsumerWQConsumerNotUnique},
+		{"P", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubject: "s.p.>"}, 0},
+		{"literals", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubjects: []string{"s.c", "s.d.e"}}, 0},
 	} {
 		cfg := tt.cfg
 		cfg.Name, cfg.Durable = tt.name, tt.name

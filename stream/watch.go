@@ -1,27 +1,56 @@
 package stream
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // watchers finds the counted consumers that want a subject. The answer is kept in the subject's entry until a consumer
-// comes, goes or changes its filter.
+// comes, goes or changes its filter. There are as many sets as there are answers that differ, however many subjects come.
 type watchers struct {
 	gen      uint32
 	literals map[string][]*member // by filter without wildcards
 	patterns []*member            // consumers with another filter
 	open     []*member            // consumers that are not counted: they want everything
 	n        int
-	sets     [][]*member // the answers; the first is empty
-	recount  bool        // the backlogs have to be counted anew
+	sets     [][]*member       // the answers; the first is empty
+	known    map[string]uint32 // sets by who is in them; see find
+	recount  bool              // the backlogs have to be counted anew
+
+	// Scratch of find.
+	key []byte
+	set []*member
 }
 
+// setsMax bounds the sets. Beyond it all answers are forgotten and found again as they are needed.
+const setsMax = 1 << 16
+
 func (w *watchers) init() {
-	*w = watchers{gen: w.gen + 1, literals: map[string][]*member{}, sets: [][]*member{nil}}
+	*w = watchers{gen: w.gen + 1, literals: map[string][]*member{}, sets: [][]*member{nil}, known: map[string]uint32{}}
+}
+
+// rivals says whether f holds for any of the consumers that may want a subject which filters match.
+func (w *watchers) rivals(filters []string, f func(m *member) bool) bool {
+	if slices.ContainsFunc(w.open, f) || slices.ContainsFunc(w.patterns, f) {
+		return true
+	}
+	if hasPattern(filters) {
+		for _, list := range w.literals {
+			if slices.ContainsFunc(list, f) {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(filters, func(filter string) bool { return slices.ContainsFunc(w.literals[filter], f) })
 }
 
 // invalidate forgets the answers.
 func (w *watchers) invalidate() {
 	w.gen++
-	w.sets = append(w.sets[:0], nil)
+	clear(w.sets)
+	w.sets = w.sets[:1]
+	clear(w.known)
 }
 
 // rebuild takes in who is there.
@@ -87,30 +116,41 @@ func (w *watchers) of(s *state, i int) []*member {
 	}
 	e := &s.subjects.entries[i]
 	if e.watchGen != w.gen {
-		e.watchGen, e.watch = w.gen, w.find(s.subjects.name(i))
+		e.watch = w.find(s.subjects.name(i))
+		e.watchGen = w.gen
 	}
 	return w.sets[e.watch]
 }
 
-// find returns the number of the set of consumers that want a subject.
+// find returns the number of the set of consumers that want a subject. The key of a set is how many have patterns, their ids,
+// and the subject if there are others, whose filter it is.
 func (w *watchers) find(subj []byte) uint32 {
+	if len(w.sets) > setsMax {
+		w.invalidate()
+	}
 	lit := w.literals[string(subj)]
-	var set []*member
+	w.key, w.set = append(w.key[:0], 0, 0, 0, 0), w.set[:0]
 	for _, m := range w.patterns {
 		if m.c.Wants(subj) {
-			set = append(set, m)
+			w.set = append(w.set, m)
+			w.key = binary.LittleEndian.AppendUint64(w.key, m.c.ID)
 		}
 	}
-	if len(set) == 0 {
-		if len(lit) == 0 {
-			return 0
-		}
-		set = lit
-	} else {
-		set = append(set, lit...)
+	if len(w.set) == 0 && len(lit) == 0 {
+		return 0
 	}
-	w.sets = append(w.sets, set)
-	return uint32(len(w.sets) - 1)
+	binary.LittleEndian.PutUint32(w.key, uint32(len(w.set)))
+	if len(lit) > 0 {
+		w.key = append(w.key, subj...)
+	}
+	n, ok := w.known[string(w.key)]
+	if !ok {
+		n = uint32(len(w.sets))
+		w.sets = append(w.sets, append(slices.Clone(w.set), lit...))
+		w.known[string(w.key)] = n
+	}
+	clear(w.set)
+	return n
 }
 
 // stored tells those who want it of a new message.

@@ -62,6 +62,9 @@ func (c *Consumer) Uncount(seq uint64) {
 // Forget drops a delivery of a message that is not stored any more and says whether there was one. With a reason, the
 // clients hear of it.
 func (c *Consumer) Forget(seq uint64, reason string) bool {
+	if seq <= c.floor.Stream || seq > c.delivered.Stream {
+		return false
+	}
 	e, ok := c.pend.get(seq, 0)
 	if !ok {
 		return false
