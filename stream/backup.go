@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"godwit/protocol/jsapi"
@@ -23,6 +24,25 @@ type Backup struct {
 	consumers   map[string]*consumer.Archived
 	first, last uint64
 	deleted     seqSet
+
+	mu   sync.Mutex      // guards what follows
+	lost map[uint64]bool // messages whose content was overwritten since
+}
+
+// lose says that a message is about to be overwritten.
+func (b *Backup) lose(seq uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lost == nil {
+		b.lost = map[uint64]bool{}
+	}
+	b.lost[seq] = true
+}
+
+func (b *Backup) isLost(seq uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lost[seq]
 }
 
 // Backup begins a backup, with the consumers or without. Close it.
@@ -64,7 +84,8 @@ func (p *Partition) keepFrom() uint64 {
 	return from
 }
 
-// Write writes the backup as an archive. A message that is damaged is left out; the log has reported it.
+// Write writes the backup as an archive. A message that is damaged is left out; the log has reported it. So is one that was
+// erased since the backup began.
 func (b *Backup) Write(w io.Writer) error {
 	a, err := archive.NewWriter(w)
 	if err != nil {
@@ -107,7 +128,7 @@ func (b *Backup) Write(w io.Writer) error {
 		case !ok:
 			return a.Close()
 		}
-		if seq < b.first || b.deleted.has(seq) || r.Attrs&attrUnwanted != 0 {
+		if seq < b.first || b.deleted.has(seq) || r.Attrs&attrUnwanted != 0 || b.isLost(seq) {
 			continue
 		}
 		if err := a.Write(&archive.Entry{Name: r.Subject, Time: t, Seq: seq, Header: r.Header, Payload: r.Value}); err != nil {

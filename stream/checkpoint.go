@@ -69,6 +69,7 @@ func (p *Partition) checkpoint(index uint64, consumers []byte) {
 			if err == nil {
 				p.rewrite(&s, len(state))
 			} else {
+				p.freed(func(uint64) bool { return true }, err)
 				p.notSaved(err)
 			}
 		}, false)

@@ -25,6 +25,7 @@ const (
 	opConsumerUpdate op = 6 // id, JSON
 	opConsumerDelete op = 7 // id
 	opExpireSeqs     op = 8 // remove seqs
+	opErase          op = 9 // remove seq, and overwrite its content
 )
 
 // command changes something other than by messages. It is one batch of the log.
@@ -52,7 +53,7 @@ func (c *command) appendTo(dst []byte) []byte {
 	switch c.op {
 	case opConfig:
 		return appendText(dst, c.text)
-	case opExpire, opDelete, opConsumerDelete:
+	case opExpire, opDelete, opErase, opConsumerDelete:
 		return binary.AppendUvarint(dst, c.seq)
 	case opExpireSeqs:
 		last := uint64(0)
@@ -82,7 +83,7 @@ func decodeCommand(b []byte) (*command, error) {
 	switch c.op {
 	case opConfig:
 		c.text = append([]byte{}, d.text()...)
-	case opExpire, opDelete, opConsumerDelete:
+	case opExpire, opDelete, opErase, opConsumerDelete:
 		c.seq = d.uvarint()
 	case opExpireSeqs:
 		for last := uint64(0); len(d.b) > 0; {
@@ -167,6 +168,11 @@ func (p *Partition) run(c *command) {
 	case opDelete:
 		if p.deleteSeq(c.seq) {
 			c.result = 1
+		}
+	case opErase:
+		if p.deleteSeq(c.seq) {
+			c.result = 1
+			p.noteErasure(c)
 		}
 	case opConsumerCreate:
 		p.applyCreate(c)

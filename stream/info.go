@@ -102,8 +102,13 @@ func (p *Partition) Purge(r *jsapi.PurgeRequest) (uint64, *jsapi.Error) {
 	})
 }
 
-// Delete removes one message.
-func (p *Partition) Delete(seq uint64) *jsapi.Error {
+// Delete removes one message. Its bytes stay on disk until their segment goes.
+func (p *Partition) Delete(seq uint64) *jsapi.Error { return p.removeMessage(opDelete, seq) }
+
+// Erase removes one message and overwrites its content on disk; when it returns, that is durable.
+func (p *Partition) Erase(seq uint64) *jsapi.Error { return p.removeMessage(opErase, seq) }
+
+func (p *Partition) removeMessage(op op, seq uint64) *jsapi.Error {
 	failed := func(text string) *jsapi.Error { return jsapi.Err(jsapi.ErrStreamMsgDeleteFailed, "err", text) }
 	gone := jsapi.Err(jsapi.ErrSequenceNotFound, "seq", strconv.FormatUint(seq, 10))
 	n, err := p.change(func() (*command, *jsapi.Error) {
@@ -119,7 +124,7 @@ func (p *Partition) Delete(seq uint64) *jsapi.Error {
 		case !p.has(seq):
 			return nil, gone
 		}
-		return &command{op: opDelete, seq: seq}, nil
+		return &command{op: op, seq: seq}, nil
 	})
 	if err == nil && n == 0 {
 		err = gone

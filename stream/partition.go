@@ -116,7 +116,7 @@ type Partition struct {
 	inFlush atomic.Bool  // the turn is inside Flush: it will see what becomes durable
 	failure atomic.Pointer[error]
 	timer   *time.Timer
-	saves   sync.WaitGroup // checkpoints being written, segments being rewritten
+	saves   sync.WaitGroup // checkpoints being written, segments being rewritten, messages being erased
 
 	refuse struct {
 		sync.Mutex
@@ -151,6 +151,7 @@ type Partition struct {
 	ckpt    checkpointing
 	audits  audits
 	reclaim reclaiming
+	erase   erasing
 	ack     ackWriter
 	found   []found // batches that Open found behind the checkpoint
 
@@ -250,6 +251,7 @@ func (p *Partition) shut(keep bool) error {
 	close(p.reclaim.stop)
 	p.timer.Stop()
 	p.saves.Wait()
+	p.endErasing(keep)
 	if keep && p.failure.Load() == nil {
 		p.lastCheckpoint()
 	}

@@ -24,7 +24,8 @@ type shrinkage struct {
 	first  uint64          // nothing below is needed
 	dead   map[uint64]bool // segments in which nothing is stored, by serial number
 	sparse []sparseSegment
-	gain   int64 // bytes that rewriting those is likely to give back
+	forced []segment.Rewriting // with messages that have to go from them
+	gain   int64               // bytes that rewriting those is likely to give back
 }
 
 // sparseSegment is one that is worth rewriting.
@@ -43,17 +44,20 @@ const (
 // shrink says what may go with a checkpoint of index, which is what is applied.
 func (p *Partition) shrink(index uint64) (s shrinkage) {
 	r := &p.reclaim
-	s.first = p.keepFrom()
+	s.first = min(p.keepFrom(), p.erase.first())
 	still := r.first == p.first // the first segment is not about to be dropped anyway
 	r.first, r.again = p.first, false
-	if len(p.backups) > 0 {
-		return s
-	}
 	s.dead = map[uint64]bool{}
+	held := len(p.backups) > 0
+	p.freed(func(seq uint64) bool { return seq < p.log.FirstBase() }, nil)
 	tried := make(map[uint64]uint64, len(r.tried))
 	for _, n := range p.log.Inner(index) {
-		if n.Last < p.first && n.First <= n.Last {
-			continue // it is dropped
+		if stuck := p.stuckIn(&n); stuck != nil && !r.running {
+			s.forced = append(s.forced, segment.Rewriting{Serial: n.Serial, Index: index, Dead: stuck, Hole: attrUnwanted, Always: true})
+			continue
+		}
+		if held || p.erase.waitsFor(n.First, n.Last) || n.Last < p.first && n.First <= n.Last {
+			continue // or it is dropped
 		}
 		live := uint64(0)
 		if n.First <= n.Last {
@@ -76,7 +80,9 @@ func (p *Partition) shrink(index uint64) (s shrinkage) {
 		s.gain += n.Bytes * (100 - rewriteBelow) / 100
 		s.sparse = append(s.sparse, sparseSegment{segment.Rewriting{Serial: n.Serial, Index: index, Dead: p.deadIn(n.First, n.Last), Hole: attrUnwanted}, live})
 	}
-	r.tried = tried
+	if !held {
+		r.tried = tried
+	}
 	return s
 }
 
@@ -114,7 +120,10 @@ func (p *Partition) saveShrunk(index uint64, state []byte, s *shrinkage) error {
 func (p *Partition) rewrite(s *shrinkage, size int) {
 	r := &p.reclaim
 	// A second copy of the checkpoint may have to be written first.
-	if len(s.sparse) == 0 || s.gain < int64(size) || r.running || p.ending() {
+	if s.gain < int64(size) {
+		s.sparse, r.again = nil, false
+	}
+	if len(s.sparse)+len(s.forced) == 0 || r.running || p.ending() {
 		r.again = false
 		return
 	}
@@ -127,6 +136,13 @@ func (p *Partition) rewrite(s *shrinkage, size int) {
 		defer p.saves.Done()
 		var damaged []error
 		var failed []uint64
+		for _, f := range s.forced {
+			_, err := p.log.Rewrite(f, r.stop)
+			if errors.Is(err, segment.ErrNotWorth) {
+				err = nil // the segment is gone
+			}
+			p.box.call(func() { p.freed(f.Dead, err) }, false)
+		}
 		for _, n := range s.sparse {
 			var damage *segment.CorruptError
 			_, err := p.log.Rewrite(n.Rewriting, r.stop)
@@ -154,10 +170,12 @@ func (p *Partition) rewrote(failed []uint64, damage error) {
 		return
 	}
 	if damage != nil {
-		p.opts.Hooks.Damaged(damage)
+		p.damaged(damage)
 	}
 	if r.again && len(failed) == 0 {
-		p.ckpt.bytes = max(p.ckpt.bytes, 1)
-		p.sched.check = p.now
+		p.checkpointSoon()
+	}
+	if p.erase.urgent() {
+		p.freeStuck() // they came meanwhile
 	}
 }

@@ -141,12 +141,14 @@ func (p *Partition) activate() {
 	p.armExpire()
 	p.sched.fire = p.nextFire()
 	p.publishStats()
+	p.startErasing() // what the last process did not come to
 }
 
 // checkpointVersion is the first byte of a checkpoint's state. The next format gets the next number.
 // Version 2 added times to live and schedules behind the window of message ids.
 // Version 3 added how far the stream has come with others that it takes messages from.
-const checkpointVersion = 3
+// Version 4 added the deleted messages whose content is not overwritten yet.
+const checkpointVersion = 4
 
 // appendState encodes the state as of p.applied; consumers is their part.
 func (p *Partition) appendState(dst, config, consumers []byte) []byte {
@@ -164,6 +166,7 @@ func (p *Partition) appendState(dst, config, consumers []byte) []byte {
 	dst = p.ttl.appendTo(dst, &p.state)
 	dst = p.timers.appendTo(dst, &p.state)
 	dst = p.origins.appendTo(dst)
+	dst = p.erase.appendTo(dst)
 	return append(dst, consumers...)
 }
 
@@ -185,7 +188,7 @@ func (p *Partition) restore(index uint64, b []byte) error {
 	err := p.decodeState(index, b)
 	if err != nil {
 		seed := p.subjects.seed
-		p.state, p.found, p.members, p.lastID = state{}, nil, members{}, nil
+		p.state, p.found, p.members, p.lastID, p.erase = state{}, nil, members{}, nil, erasing{}
 		p.subjects.seed = seed
 		p.state.init(p, p.opts)
 	}
@@ -228,6 +231,10 @@ func (p *Partition) decodeState(index uint64, b []byte) error {
 	}
 	if version >= 3 {
 		p.origins.decode(&d)
+	}
+	p.erase = erasing{}
+	if version >= 4 {
+		p.erase.decode(&d)
 	}
 	if err := p.restoreMembers(&d); err != nil {
 		return err

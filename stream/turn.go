@@ -61,6 +61,7 @@ func (p *Partition) commit(alone bool) {
 	}
 	if err := p.failure.Load(); err != nil && !p.failed {
 		p.failed = true
+		p.failErasing(*err)
 		if p.drained == nil { // else nobody uses it any more
 			p.opts.Hooks.Failed(*err)
 		}

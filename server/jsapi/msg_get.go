@@ -27,7 +27,8 @@ func msgGet() *endpoint {
 	return e
 }
 
-// msgDelete answers STREAM.MSG.DELETE.S: one message goes. Errors: 10003 without body, 10059, 10109, 10057.
+// msgDelete answers STREAM.MSG.DELETE.S: one message goes, and unless no_erase says otherwise its content is overwritten
+// before the answer. Errors: 10003 without body, 10059, 10109, 10057.
 func msgDelete() *endpoint {
 	e := &endpoint{words: "STREAM.MSG.DELETE", min: 1, max: 1, kind: "stream_msg_delete_response"}
 	e.serve = func(r *request) (any, *jsapi.Error) {
@@ -42,7 +43,11 @@ func msgDelete() *endpoint {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.Partition().Delete(req.Seq); err != nil {
+		remove := s.Partition().Erase
+		if req.NoErase {
+			remove = s.Partition().Delete
+		}
+		if err := remove(req.Seq); err != nil {
 			return nil, err
 		}
 		return jsapi.SuccessResponse{Header: r.head(), Success: true}, nil

@@ -152,7 +152,7 @@ func (v *lives) shrink(at uint64) error {
 		return err
 	}
 	for _, serial := range all {
-		r := Rewriting{serial, at, func(seq uint64) bool { return v.dead[seq] }, 255}
+		r := Rewriting{serial, at, func(seq uint64) bool { return v.dead[seq] }, 255, false}
 		if _, err := v.log.Rewrite(r, nil); err != nil && !errors.Is(err, ErrNotWorth) {
 			return err
 		}
@@ -217,7 +217,7 @@ func (v *lives) append(index uint64) error {
 			size = 3000
 		}
 		for range v.rng.IntN(4) + 1 {
-			m := message{v.next, index, h.Time + int64(v.rng.IntN(5)), text(int(v.next), v.rng.IntN(size))}
+			m := message{v.next, index, h.Time + int64(v.rng.IntN(5)), text(int(v.next), v.rng.IntN(size)), false}
 			v.messages = append(v.messages, m)
 			body = AppendRecord(body, m.record(h.Time))
 			v.next++

@@ -157,13 +157,11 @@ func (c *Cursor) advance() (bool, error) {
 				return false, err
 			}
 		}
-		if b := c.l.tail.Load().find(c.seg, c.pos); b != nil {
-			if c.pos < b.end() {
-				if c.enterTail(b) {
-					return true, nil
-				}
-				continue
+		if b := c.l.tail.Load().find(c.seg, c.pos); b != nil && c.pos < b.end() {
+			if c.enterTail(b) {
+				return true, nil
 			}
+			continue
 		} else if c.pos < c.seg.written.Load() {
 			if ok, err := c.enterCold(); ok || err != nil {
 				return ok, err
@@ -300,7 +298,9 @@ func (c *Cursor) read(need int) error {
 	if err != nil {
 		return err
 	}
+	s.content.RLock()
 	k, err := f.ReadAt(buf, c.pos)
+	s.content.RUnlock()
 	s.release()
 	c.l.open.touch(s)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -490,7 +490,7 @@ func TestNewerFormatIsRefused(t *testing.T) {
 			segments := segmentNames(t, o)
 			change(t, fsys, path(segments[len(segments)-1]), func(b []byte) []byte {
 				batch := b[lastBatch(b):]
-				batch[15] |= 2
+				batch[15] |= 4
 				hash.seal(batch)
 				return b
 			})

@@ -15,6 +15,7 @@
 //	<index>.checkpoint                derived state of the owner after the batch with that Raft index; two are kept, which
 //	<index>-2.checkpoint              may be of the same index
 //	mark                              lower bound of what is durable, and the first segment that still counts
+//	erasing                           batches that are being overwritten; see Erase
 //	*.tmp                             left by a crash, removed
 //	<base>.void                       a segment of which nothing verifies, put aside instead of being removed; see ErrWrongKey
 //
@@ -44,7 +45,8 @@
 //
 //	0   hash u64         over [8, length)
 //	8   length u32       of the whole batch
-//	12  kind u8, format u8 = 1, attributes u8 (the owner's), flags u8 (bit 0: body is one S2 block)
+//	12  kind u8, format u8 = 1, attributes u8 (the owner's), flags u8 (bit 0: body is one S2 block; bit 1: and then zeros
+//	    and the block's length u32)
 //	16  index u64        Raft index, 1 more than that of the batch before
 //	24  term u64
 //	32  time i64         leader's clock, ns

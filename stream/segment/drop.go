@@ -58,8 +58,12 @@ func (l *Log) DropBefore(seq uint64) error {
 
 // removeSegmentFiles unlinks a segment's files, as far as they exist. path has no extension.
 func (l *Log) removeSegmentFiles(path string) error {
+	return l.removeFiles(path, extIndex, extTime, extLog)
+}
+
+func (l *Log) removeFiles(path string, exts ...string) error {
 	var errs []error
-	for _, ext := range []string{extIndex, extTime, extLog} {
+	for _, ext := range exts {
 		if err := l.opts.FS.Remove(path + ext); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -17,6 +18,8 @@ type message struct {
 	index uint64 // of its batch
 	time  int64
 	text  string
+
+	erased bool
 }
 
 // record returns the record of a message in a batch of that time.
@@ -28,7 +31,11 @@ func (m *message) record(batch int64) *Record {
 }
 
 func (m *message) check(time int64, r *Record) error {
-	if time != m.time || r.Attrs != uint8(m.seq) || string(r.Value) != m.text ||
+	want := m.text
+	if m.erased {
+		want = strings.Repeat("\x00", len(want))
+	}
+	if time != m.time || r.Attrs != uint8(m.seq) || string(r.Value) != want ||
 		string(r.Subject) != "s."+m.text[:min(len(m.text), 3)] || len(r.Header) != 0 {
 		return fmt.Errorf("message %d: got time %d, %q %q, want time %d, %q", m.seq, time, r.Subject, r.Value, m.time, m.text)
 	}
@@ -59,7 +66,7 @@ func (w *writer) append(texts ...string) error {
 	var parts [][]byte
 	var body []byte
 	for i, text := range texts {
-		m := message{w.next, w.index, w.time + int64(i%3), text}
+		m := message{w.next, w.index, w.time + int64(i%3), text, false}
 		w.messages = append(w.messages, m)
 		body = AppendRecord(body, m.record(w.time))
 		if w.index%2 == 0 {

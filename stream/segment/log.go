@@ -12,8 +12,8 @@ import (
 //
 // One owner at a time calls Append and Flush; it also calls Close. Everything else is safe for concurrent use.
 //
-// Locks rank in this order: rewriting, files, appending, Tails.mu; and files, rebuilding, segList, mu, segment.mu, zeroing.mu; rewriting, files,
-// appending and rebuilding are held across writes or syncs.
+// Locks rank in this order: rewriting, files, erasing, appending, Tails.mu; and erasing, rebuilding, segList, mu, segment.mu, zeroing.mu;
+// segment.content comes last. All but Tails.mu, segList and mu may be held across I/O.
 type Log struct {
 	opts         Options
 	hash         *hasher
@@ -73,9 +73,11 @@ type Log struct {
 		giveUp       bool // a full disk is a failure
 	}
 
-	segList    sync.Mutex // guards changes of segs
-	rewriting  sync.Mutex // held while a segment is rewritten
-	rebuilding sync.Mutex // held while an index is made anew
+	segList    sync.Mutex               // guards changes of segs
+	rewriting  sync.Mutex               // held while a segment is rewritten
+	rewriter   atomic.Pointer[rewriter] // of it
+	rebuilding sync.Mutex               // held while an index is made anew
+	erasing    sync.Mutex               // held while batches are overwritten
 
 	// files guards the set of files: checkpoints, mark, and which segments exist. It is held across I/O.
 	files struct {

@@ -66,7 +66,7 @@ func (m *model) append(t *rapid.T) {
 		size := rapid.SampledFrom([]int{0, 10, 200, 3000}).Draw(t, "size")
 		for range rapid.IntRange(1, 30).Draw(t, "count") {
 			// Times may run backwards within and between batches.
-			msg := message{m.next, h.Index, m.now + rapid.Int64Range(-300, 300).Draw(t, "delta"), text(int(m.next%1000), size)}
+			msg := message{m.next, h.Index, m.now + rapid.Int64Range(-300, 300).Draw(t, "delta"), text(int(m.next%1000), size), false}
 			m.messages = append(m.messages, msg)
 			body = AppendRecord(body, msg.record(m.now))
 			m.next++
@@ -163,12 +163,31 @@ func (m *model) shrink(t *rapid.T) {
 	m.saved = index
 	isDead := maps.Clone(m.dead)
 	for _, serial := range rewritten {
-		r := Rewriting{serial, index, func(seq uint64) bool { return isDead[seq] }, 255}
+		r := Rewriting{serial, index, func(seq uint64) bool { return isDead[seq] }, 255, false}
 		if _, err := m.log.Rewrite(r, nil); err != nil && !errors.Is(err, ErrNotWorth) {
 			t.Fatal(err)
 		}
 	}
 	m.begin(t)
+}
+
+// erase overwrites a few messages that a checkpoint reflects.
+func (m *model) erase(t *rapid.T) {
+	if len(m.messages) == 0 {
+		return
+	}
+	var seqs []uint64
+	for range rapid.IntRange(1, 5).Draw(t, "messages") {
+		if i := rapid.IntRange(0, len(m.messages)-1).Draw(t, "message"); m.messages[i].index <= m.saved { // else a replay would give another digest
+			seqs = append(seqs, m.messages[i].seq)
+			m.messages[i].erased = true
+			m.log.EraseRecent(m.messages[i].seq, wipe)
+		}
+	}
+	if left, err := m.log.Erase(m.flushed, seqs, wipe); err != nil || len(left) > 0 {
+		t.Fatal(left, err)
+	}
+	m.cursor.Release() // it may hold what was there before
 }
 
 func (m *model) read(t *rapid.T) {
@@ -297,7 +316,7 @@ func TestLogAgainstModel(t *testing.T) {
 		m.open(t)
 		defer func() { m.log.Close() }()
 		t.Repeat(map[string]func(*rapid.T){
-			"append": m.append, "append again": m.append, "flush": m.flush, "checkpoint": m.checkpoint, "drop": m.drop, "shrink": m.shrink,
+			"append": m.append, "append again": m.append, "flush": m.flush, "checkpoint": m.checkpoint, "drop": m.drop, "shrink": m.shrink, "erase": m.erase,
 			"read": m.read, "pull": m.pull, "sequence at": m.seqAt, "reopen": m.reopen, "": m.check,
 		})
 		if err := compareLive(m.log, m.messages, func(seq uint64) bool { return m.dead[seq] }); err != nil {

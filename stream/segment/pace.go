@@ -55,7 +55,7 @@ func (p *Pace) end(freed int64, err error) {
 	case err == nil:
 		p.segments.Add(1)
 		p.freed.Add(uint64(freed))
-	case !errors.Is(err, ErrNotWorth) && !errors.Is(err, ErrClosed):
+	case !errors.Is(err, ErrNotWorth) && !errors.Is(err, ErrClosed) && !errors.Is(err, errChanged):
 		p.failed.Add(1)
 	}
 }

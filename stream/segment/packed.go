@@ -9,6 +9,12 @@ import (
 // flagPacked is the bit of a batch's flags that says that its body is one S2 block.
 const flagPacked = 1
 
+// flagPadded, with flagPacked, says that the block does not fill the body: its length is the last 4 bytes of it, little endian.
+const flagPadded = 2
+
+// padBytes is the least that a padded body is longer than its block.
+const padBytes = 4
+
 // packMin is the smallest body that is worth compressing, in bytes.
 const packMin = 128
 
@@ -60,6 +66,17 @@ func (h *batchHead) bodyOf(b []byte, buf *[]byte) ([]byte, bool) {
 	if h.flags&flagPacked == 0 {
 		return body, true
 	}
+	if h.flags&flagPadded != 0 {
+		room := len(body) - padBytes
+		if room < 0 {
+			return nil, false
+		}
+		n := binary.LittleEndian.Uint32(body[room:])
+		if uint64(n) > uint64(room) {
+			return nil, false
+		}
+		body = body[:n]
+	}
 	n, err := s2.DecodedLen(body)
 	if err != nil || n > maxBodyBytes {
 		return nil, false
@@ -85,5 +102,6 @@ func (c *Cursor) unpack(h *batchHead, batch []byte) bool {
 
 // packedHead says whether the flags of a batch make sense.
 func packedHead(b []byte) (known, sound bool) {
-	return b[15]&^flagPacked == 0, b[15] == 0 || Kind(b[12]) == KindMessages && binary.LittleEndian.Uint32(b[8:]) > batchHeadBytes
+	return b[15]&^(flagPacked|flagPadded) == 0,
+		b[15] == 0 || b[15]&flagPacked != 0 && Kind(b[12]) == KindMessages && binary.LittleEndian.Uint32(b[8:]) > batchHeadBytes
 }

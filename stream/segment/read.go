@@ -27,7 +27,7 @@ func (l *Log) Read(seq uint64, r *Record) (time int64, err error) {
 			}
 			return 0, err
 		}
-		key := regionKey{l.id, s.serial, s.revision, p.pos}
+		key := regionKey{l.id, s.serial, s.revision + s.erasures.Load(), p.pos}
 		reg := l.opts.Cache.get(key)
 		if reg == nil || reg.next() <= seq {
 			if reg, err = l.loadRegion(s, key, seq); err != nil {

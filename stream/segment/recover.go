@@ -39,6 +39,9 @@ func (l *Log) recover() (*Report, error) {
 	if err := r.list(); err != nil {
 		return nil, err
 	}
+	if err := r.finishErasures(); err != nil {
+		return nil, err
+	}
 	for len(r.checkpoints) > 0 {
 		c, err := r.readCheckpoint(r.checkpoints[0])
 		if err != nil {
@@ -188,8 +191,10 @@ func (a *attempt) settle(s *segment) error {
 		return nil
 	}
 	s.indexed.Store(true)
-	if _, err := s.fsys.Stat(s.path + extIndex); errors.Is(err, fs.ErrNotExist) {
-		s.renew = true
+	for _, ext := range []string{extIndex, extTime} {
+		if _, err := s.fsys.Stat(s.path + ext); errors.Is(err, fs.ErrNotExist) {
+			s.renew = true
+		}
 	}
 	if s.hasIndexFiles(a.l.hash) || s.writeIndexFiles(s.mu.sparse, a.l.hash) == nil {
 		s.mu.sparse = nil

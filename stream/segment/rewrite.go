@@ -14,7 +14,7 @@ import (
 // ErrNotWorth: a segment would hardly become smaller.
 var ErrNotWorth = errors.New("segment: rewriting is not worth it")
 
-// errChanged: a segment went while it was being rewritten.
+// errChanged: a segment went, or messages of it were erased, while it was being rewritten.
 var errChanged = errors.New("segment: changed meanwhile")
 
 const (
@@ -30,22 +30,25 @@ type Rewriting struct {
 	Index  uint64                // a checkpoint of at least this index was saved
 	Dead   func(seq uint64) bool // messages that the state at Index does not hold; any goroutine may call it
 	Hole   uint8                 // attributes of the empty record that takes the place of one between others of its batch
+	Always bool                  // although it becomes hardly smaller, and at once
 }
 
 // Rewrite replaces the file of a sealed segment by one without dead messages, and without batches that hold no messages:
 // their index is reflected in both kept checkpoints, of which a copy is made if need be. Sequences, indexes and times stay.
 // Readers go on undisturbed. It works at the pace of Options.Pace, of which each turn is waited for, and ends early with
-// ErrClosed when stop is closed.
+// ErrClosed when stop is closed, unless it has to be done Always.
 //
 // Any goroutine may call it; calls wait for each other. Errors: ErrNotWorth; *CorruptError if a batch is damaged, then
 // the segment stays as it is; ErrFailed, ErrClosed; any other leaves the log as it was.
 func (l *Log) Rewrite(r Rewriting, stop <-chan struct{}) (freed int64, err error) {
 	l.rewriting.Lock()
 	defer l.rewriting.Unlock()
-	if !l.opts.Pace.begin(stop) {
-		return 0, ErrClosed
+	if !r.Always {
+		if !l.opts.Pace.begin(stop) {
+			return 0, ErrClosed
+		}
+		defer func() { l.opts.Pace.end(freed, err) }()
 	}
-	defer func() { l.opts.Pace.end(freed, err) }()
 	s := l.bySerial(r.Serial)
 	if s == nil || !s.sealed.Load() || s.last.Load() > r.Index {
 		return 0, ErrNotWorth
@@ -60,7 +63,13 @@ func (l *Log) Rewrite(r Rewriting, stop <-chan struct{}) (freed int64, err error
 			l.open.touch(s)
 		}
 	}()
-	w := &rewriter{l: l, s: s, Rewriting: r, from: f, stop: stop, head: s.segmentHead}
+	w := &rewriter{l: l, s: s, Rewriting: r, from: f, stop: stop, head: s.segmentHead, done: make(chan struct{})}
+	l.rewriter.Store(w)
+	defer func() {
+		l.rewriter.Store(nil)
+		close(w.done)
+	}()
+	w.erasures = s.erasures.Load()
 	if err := w.write(); err != nil {
 		return 0, errors.Join(err, w.abandon())
 	}
@@ -89,6 +98,8 @@ type rewriter struct {
 	from vfs.File
 	stop <-chan struct{}
 
+	done     chan struct{} // closed when nothing is left of the new file, or it is the segment's
+	erasures uint32        // of s when reading began
 	head     segmentHead
 	to       vfs.File
 	out      []byte // not written yet
@@ -122,17 +133,21 @@ func (w *rewriter) write() (err error) {
 	w.pos, w.maxTime = segmentHeadBytes, math.MinInt64
 	size := w.s.size.Load()
 	sc := newScanner(w.l.hash)
+	sc.guard = &w.s.content
 	end, reason, err := sc.run(w.from, segmentHeadBytes, size, func(h *batchHead, b []byte, at int64) (string, error) {
 		if w.read += int64(len(b)); w.read >= pacePiece {
-			if !w.l.opts.Pace.take(w.read, w.stop) {
-				return "", ErrClosed
+			if err := w.pace(w.read); err != nil {
+				return "", err
 			}
 			w.read = 0
+		}
+		if w.s.erasures.Load() != w.erasures {
+			return "", errChanged // what was overwritten may be in the new file
 		}
 		if err := w.batch(h, b); err != nil {
 			return "", err
 		}
-		if w.pos > size/4*worthOf4 {
+		if w.pos > size/4*worthOf4 && !w.Always {
 			return "", ErrNotWorth
 		}
 		return "", nil
@@ -142,7 +157,7 @@ func (w *rewriter) write() (err error) {
 		return err
 	case reason != "":
 		return &CorruptError{w.s.logPath(), end, reason}
-	case w.pos > size/4*worthOf4:
+	case w.pos > size/4*worthOf4 && !w.Always:
 		return ErrNotWorth
 	}
 	if err := w.flush(); err != nil {
@@ -232,6 +247,7 @@ func (w *rewriter) cut(h *batchHead, body []byte, first, last uint64) ([]byte, b
 
 // compose appends a batch, compressed if it was.
 func (w *rewriter) compose(h *batchHead, body []byte) {
+	h.flags &^= flagPadded
 	if h.flags&flagPacked != 0 {
 		if most := s2.MaxEncodedLen(len(body)); cap(w.packed) < most {
 			w.packed = make([]byte, most)
@@ -257,12 +273,20 @@ func (w *rewriter) room(n int) error {
 	return w.flush()
 }
 
+// pace waits until n more bytes are due.
+func (w *rewriter) pace(n int64) error {
+	if !w.Always && !w.l.opts.Pace.take(n, w.stop) {
+		return ErrClosed
+	}
+	return nil
+}
+
 func (w *rewriter) flush() error {
 	if len(w.out) == 0 {
 		return nil
 	}
-	if !w.l.opts.Pace.take(int64(len(w.out)), w.stop) {
-		return ErrClosed
+	if err := w.pace(int64(len(w.out))); err != nil {
+		return err
 	}
 	if _, err := w.to.WriteAt(w.out, w.written); err != nil {
 		return fmt.Errorf("rewrite segment: %w", err)
@@ -279,14 +303,21 @@ func (l *Log) replace(w *rewriter) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
+	l.erasing.Lock()
+	defer l.erasing.Unlock()
 	old := w.s
-	if old.dropped.Load() {
+	if old.dropped.Load() || old.erasures.Load() != w.erasures {
 		return errChanged
 	}
 	if err := l.bothReflect(w.Index); err != nil {
 		return err
 	}
-	l.waitForTasks() // that may write the index
+	l.waitForTasks()              // that may write the index
+	if w.pos == old.size.Load() { // the index would be taken for that of the new file
+		if err := l.removeFiles(old.path, extIndex, extTime); err != nil {
+			return fmt.Errorf("rewrite segment: %w", err)
+		}
+	}
 	if err := l.opts.FS.Rename(w.tmp(), old.logPath()); err != nil {
 		return fmt.Errorf("rewrite segment: %w", err)
 	}
@@ -326,7 +357,7 @@ func (w *rewriter) segment() *segment {
 	s.maxTime.Store(w.maxTime)
 	s.sealed.Store(true)
 	s.indexed.Store(true)
-	s.revision = w.s.revision + 1
+	s.revision = w.s.revision + w.s.erasures.Load() + 1
 	s.exists = true
 	s.mu.sparse = &w.sparse
 	return s

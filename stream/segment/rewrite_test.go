@@ -107,7 +107,7 @@ func TestRewriteBesideReaders(t *testing.T) {
 	for keep := uint64(2); keep <= 16; keep *= 2 {
 		dead := func(seq uint64) bool { return !live(seq) && seq%16 >= 16/keep }
 		for _, s := range inner {
-			if _, err := w.log.Rewrite(Rewriting{s.Serial, w.index, dead, 1}, nil); err != nil && !errors.Is(err, ErrNotWorth) {
+			if _, err := w.log.Rewrite(Rewriting{s.Serial, w.index, dead, 1, false}, nil); err != nil && !errors.Is(err, ErrNotWorth) {
 				t.Error(err)
 			}
 		}
@@ -139,7 +139,7 @@ func TestRewriteThenLoseTheCheckpoints(t *testing.T) {
 	w, o, inner := manySegments(t, fsys)
 	dead := func(seq uint64) bool { return seq%50 != 0 }
 	for _, s := range inner {
-		if _, err := w.log.Rewrite(Rewriting{s.Serial, w.index, dead, 1}, nil); err != nil {
+		if _, err := w.log.Rewrite(Rewriting{s.Serial, w.index, dead, 1, false}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,14 +168,14 @@ func TestRewriteStops(t *testing.T) {
 	few := func(seq uint64) bool { return seq%50 == 0 }
 	stop := make(chan struct{})
 	close(stop)
-	r := Rewriting{inner[1].Serial, w.index, most, 1}
+	r := Rewriting{inner[1].Serial, w.index, most, 1, false}
 	if _, err := w.log.Rewrite(r, stop); !errors.Is(err, ErrClosed) {
 		t.Errorf("stopped: %v", err)
 	}
-	if _, err := w.log.Rewrite(Rewriting{inner[1].Serial, w.index, few, 1}, nil); !errors.Is(err, ErrNotWorth) {
+	if _, err := w.log.Rewrite(Rewriting{inner[1].Serial, w.index, few, 1, false}, nil); !errors.Is(err, ErrNotWorth) {
 		t.Errorf("little to gain: %v", err)
 	}
-	if _, err := w.log.Rewrite(Rewriting{inner[1].Serial, 1, most, 1}, nil); !errors.Is(err, ErrNotWorth) {
+	if _, err := w.log.Rewrite(Rewriting{inner[1].Serial, 1, most, 1, false}, nil); !errors.Is(err, ErrNotWorth) {
 		t.Errorf("not reflected in a checkpoint: %v", err)
 	}
 	s := w.log.bySerial(r.Serial)
@@ -245,7 +245,7 @@ func TestPowerCutWhileRewriting(t *testing.T) {
 	on.Store(true)
 	must(t, w.log.SaveCheckpointWithout(w.index, []byte("state"), map[uint64]bool{given.Serial: true}))
 	for _, s := range inner {
-		if _, err := w.log.Rewrite(Rewriting{s.Serial, w.index, dead, 1}, nil); err != nil && s != given {
+		if _, err := w.log.Rewrite(Rewriting{s.Serial, w.index, dead, 1, false}, nil); err != nil && s != given {
 			t.Fatal(err)
 		}
 	}
@@ -292,7 +292,7 @@ func TestRewrittenHeadIsMended(t *testing.T) {
 	w, o, inner := manySegments(t, fsys)
 	dead := func(seq uint64) bool { return seq%50 != 0 }
 	for _, s := range inner {
-		if _, err := w.log.Rewrite(Rewriting{s.Serial, w.index, dead, 1}, nil); err != nil {
+		if _, err := w.log.Rewrite(Rewriting{s.Serial, w.index, dead, 1, false}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 
 	"godwit/stream/vfs"
 )
@@ -18,6 +19,8 @@ type scanner struct {
 	f    vfs.File // buf[:n] is its content at from
 	from int64
 	n    int
+	// guard, unless it is nil, is held while f is read; see segment.content.
+	guard *sync.RWMutex
 }
 
 func newScanner(hash *hasher) *scanner { return &scanner{hash: hash} }
@@ -32,7 +35,13 @@ func (sc *scanner) window(f vfs.File, pos, limit int64, need int) ([]byte, error
 		sc.buf = make([]byte, want)
 	}
 	sc.buf = sc.buf[:cap(sc.buf)]
+	if sc.guard != nil {
+		sc.guard.RLock()
+	}
 	n, err := f.ReadAt(sc.buf[:want], pos)
+	if sc.guard != nil {
+		sc.guard.RUnlock()
+	}
 	if err != nil && err != io.EOF {
 		sc.f = nil
 		return nil, fmt.Errorf("read %s at %d: %w", f.Name(), pos, err)
@@ -165,6 +174,7 @@ func maxTimeOf(h *Head, body []byte) (int64, bool) {
 // time of the messages before it. Behind damage it goes on with the next intact batch; damaged, unless it is nil, is told
 // where each stretch lies and which sequence comes first in it. next is 0 if nothing intact follows.
 func (sc *scanner) walk(s *segment, f vfs.File, visit func(h *batchHead, pos, maxTime int64), damaged func(pos, next int64, reason string, first uint64) error) error {
+	sc.guard = &s.content
 	var unpacked []byte
 	maxTime := int64(math.MinInt64)
 	index, seq, pos, limit := s.first, s.base, int64(segmentHeadBytes), s.size.Load()

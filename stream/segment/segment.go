@@ -148,6 +148,11 @@ type segment struct {
 	dirDirty atomic.Bool // the file's name is not durable yet
 	zero     zeroing
 
+	// erasures counts how often batches of the file were overwritten in this process. content is held while one is, and by
+	// whoever reads the file while that may happen, so that nobody takes a part of it for damage.
+	erasures atomic.Uint32
+	content  sync.RWMutex
+
 	// mu guards what readers share. It ranks after Log.mu and is held across I/O only to open or close a file and to
 	// rebuild a lost index.
 	mu struct {

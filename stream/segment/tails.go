@@ -91,6 +91,27 @@ func (t *Tails) remove(b *block) {
 	t.removeLocked(b)
 }
 
+// replace counts n, of the same size, in the place of b: blocks of a log go in their order.
+func (t *Tails) replace(b, n *block) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b.before == nil && t.mu.first != b {
+		return // it was removed before
+	}
+	n.before, n.after, n.seen = b.before, b.after, b.seen
+	if n.before != nil {
+		n.before.after = n
+	} else {
+		t.mu.first = n
+	}
+	if n.after != nil {
+		n.after.before = n
+	} else {
+		t.mu.last = n
+	}
+	b.before, b.after = nil, nil
+}
+
 func (t *Tails) removeLocked(b *block) {
 	if b.before == nil && t.mu.first != b {
 		return // it was removed before

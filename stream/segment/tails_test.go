@@ -54,6 +54,7 @@ func TestTailsAreSharedByAllLogs(t *testing.T) {
 			for k := range 200 {
 				must(t, w.append(text(k, 3000)))
 				w.flush(t, true)
+				must(t, w.log.syncTo(w.index)) // blocks go once they are written
 			}
 			if got := held(w.log); got < 128<<10 {
 				t.Errorf("round %d: log %d holds %d bytes only", round, i, got)
