@@ -167,6 +167,9 @@ func (p *Partition) judgeCommit(b *PubBatch, a *atomicBatch, mark bool) result {
 // judgeMember checks one member of a batch, k counted from 0.
 func (p *Partition) judgeMember(cm *commit, item *commitItem, k int, rec *segment.Record) *jsapi.Error {
 	cfg, src, c := &p.cfg, item.src, item.c
+	if err := judgeNext(p.next); err != nil {
+		return err
+	}
 	if err := p.judgeLength(rec); err != nil {
 		return err
 	}

@@ -49,6 +49,9 @@ func (p *Partition) Mirror(list []Copied) *jsapi.Error {
 			if m.Seq < at {
 				continue
 			}
+			if err := judgeNext(m.Seq); err != nil {
+				return err
+			}
 			rec := &segment.Record{Attrs: copiedAttrs(m.Header), TimeDelta: m.Time - p.stamp, Subject: m.Subject, Header: m.Header, Value: m.Value}
 			if err := open.judge(p, rec); err != nil {
 				return err
@@ -73,6 +76,9 @@ func (p *Partition) Skip(to uint64) *jsapi.Error {
 	return p.copyIn(func() *jsapi.Error {
 		if to < p.next {
 			return nil
+		}
+		if err := judgeNext(to); err != nil {
+			return err
 		}
 		p.next = to
 		b := p.NewBatch()

@@ -15,9 +15,9 @@ func (b *PubBatch) addInternal(r *segment.Record) {
 	b.replyTo = append(b.replyTo, 0)
 }
 
-// proposeInternal appends messages that nobody has to judge. b is given, and may be empty.
+// proposeInternal appends messages that nobody has to judge, unless no sequences are left. b is given, and may be empty.
 func (p *Partition) proposeInternal(b *PubBatch) {
-	if len(b.ends) == 0 {
+	if len(b.ends) == 0 || p.next >= seqEnd {
 		p.free(b)
 		return
 	}

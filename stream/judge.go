@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -213,6 +214,18 @@ func (p *Partition) raiseTTL(c *check, rec *segment.Record) {
 	c.changed = true
 }
 
+// seqEnd is the first sequence that no message gets: a purge may leave a stream that would go on there. Behind it there is room
+// for what passes one check together.
+const seqEnd = math.MaxUint64 - 1<<24
+
+// judgeNext says whether a message may be stored as seq.
+func judgeNext(seq uint64) *jsapi.Error {
+	if seq >= seqEnd {
+		return storeFailed("no sequences are left")
+	}
+	return nil
+}
+
 // judgeAny makes the checks that every message has to pass, wherever it comes from.
 func (p *Partition) judgeAny(rec *segment.Record) *jsapi.Error {
 	switch {
@@ -220,6 +233,9 @@ func (p *Partition) judgeAny(rec *segment.Record) *jsapi.Error {
 		return errClosed()
 	case p.cfg.Sealed:
 		return jsapi.Err(jsapi.ErrStreamSealed)
+	}
+	if err := judgeNext(p.next); err != nil {
+		return err
 	}
 	return p.judgeLength(rec)
 }

@@ -71,7 +71,7 @@ func (p *Partition) appendBatch(h segment.Head, body ...[]byte) *flight {
 func (p *Partition) careful(b *PubBatch) bool {
 	c := &p.cfg
 	if p.ending() || c.Sealed || c.MaxMsgSize >= 0 || c.Discard == jsapi.DiscardNew || c.Retention == jsapi.InterestRetention ||
-		c.AllowMsgCounter || len(b.records) > recordMax {
+		c.AllowMsgCounter || len(b.records) > recordMax || p.next >= seqEnd {
 		return true
 	}
 	q := p.opts.Quota
