@@ -33,7 +33,7 @@ func (s source) CheckAssets(sel monitor.AssetSelector, f func(monitor.HealthProb
 				return
 			}
 			if sel.Consumer != "" {
-				if _, err := st.Partition().ConsumerInfo(sel.Consumer); err != nil {
+				if _, err := st.Partitions().ConsumerInfo(sel.Consumer); err != nil {
 					f(monitor.ConsumerMissing(sel.Account, sel.Stream, sel.Consumer))
 					return
 				}
@@ -128,10 +128,10 @@ func streamDetail(x *jetstream.Stream, want monitor.JetStreamWant) (monitor.JSSt
 	if !want.Consumers {
 		return d, true
 	}
-	names := x.Partition().ConsumerNames()
+	names := x.Partitions().ConsumerNames()
 	slices.SortFunc(names, strings.Compare)
 	for _, name := range names {
-		c, err := x.Partition().ConsumerInfo(name)
+		c, err := x.Partitions().ConsumerInfo(name)
 		if err != nil {
 			continue // deleted meanwhile
 		}

@@ -7,19 +7,21 @@ import (
 
 	"godwit/protocol/jsapi"
 	"godwit/stream/consumer"
+	"godwit/stream/sequence"
 )
 
 // ackWriter writes acknowledgements of publishes.
 type ackWriter struct {
-	stream string
-	domain string
-	prefix []byte // {"stream":"S",["domain":"D",]"seq":
-	buf    []byte
-	msg    consumer.Message
+	stream  string
+	numbers sequence.Scheme
+	domain  string
+	prefix  []byte // {"stream":"S",["domain":"D",]"seq":
+	buf     []byte
+	msg     consumer.Message
 }
 
-func (w *ackWriter) init(stream, domain string) {
-	w.stream, w.domain = stream, domain
+func (w *ackWriter) init(stream, domain string, numbers sequence.Scheme) {
+	w.stream, w.domain, w.numbers = stream, domain, numbers
 	w.prefix = append(append([]byte(`{"stream":`), quote(stream)...), ',')
 	if domain != "" {
 		w.prefix = append(append(append(w.prefix, `"domain":`...), quote(domain)...), ',')
@@ -68,7 +70,7 @@ func (w *ackWriter) encode(r *result) []byte {
 		return b
 	}
 	b := append(w.buf[:0], w.prefix...)
-	b = strconv.AppendUint(b, r.seq, 10)
+	b = strconv.AppendUint(b, w.numbers.Global(r.seq), 10)
 	if r.duplicate {
 		b = append(b, `,"duplicate": true`...)
 	}

@@ -238,8 +238,8 @@ func (p *Partition) judgeMemberHeaders(cm *commit, item *commitItem, k int, rec 
 		if k > 0 {
 			return jsapi.Err(jsapi.ErrStreamWrongLastSequenceConstant)
 		}
-		if p.next-1 != c.seq {
-			return jsapi.Err(jsapi.ErrStreamWrongLastSequence, "seq", fmt.Sprint(p.next-1))
+		if last := p.opts.numbers.Global(p.next - 1); last != c.seq {
+			return jsapi.Err(jsapi.ErrStreamWrongLastSequence, "seq", fmt.Sprint(last))
 		}
 	}
 	if err := p.judgeMemberSubject(cm, item, rec); err != nil {
@@ -293,7 +293,10 @@ func (p *Partition) judgeMemberSubject(cm *commit, item *commitItem, rec *segmen
 			return jsapi.Err(jsapi.ErrStreamWrongLastSequenceConstant)
 		}
 	}
-	if last := p.lastFor(item.src, item.i, c, rec); last != c.subjSeq {
+	if !p.knowsLast(item.src, c) {
+		return jsapi.Err(jsapi.ErrStreamExpectedLastSeqPerSubjectInvalid)
+	}
+	if last := p.opts.numbers.Global(p.lastFor(item.src, item.i, c, rec)); last != c.subjSeq {
 		return jsapi.Err(jsapi.ErrStreamWrongLastSequence, "seq", fmt.Sprint(last))
 	}
 	return nil

@@ -58,7 +58,7 @@ func (p *Partition) audit() (again bool) {
 func (p *Partition) auditMember(m *member, deliveries int, scan uint64) (work int) {
 	report := func(text string) { p.opts.Hooks.Violated(m.c, text) }
 	work = 16 + 4*m.c.Audit(deliveries, report)
-	if due := m.c.NextDue(p.now); !m.isTouched && due != never && (m.due == 0 || m.due > due) {
+	if due := m.c.NextDue(p.now); !m.isTouched && !p.opts.numbers.Several() && due != never && (m.due == 0 || m.due > due) {
 		report(fmt.Sprintf("what is due at %d is looked at at %d (0: never)", due, m.due))
 		p.touch(m)
 	}

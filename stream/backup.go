@@ -50,7 +50,7 @@ func (p *Partition) Backup(consumers bool) (*Backup, *jsapi.Error) {
 	b := &Backup{p: p}
 	failed := false
 	if p.do(func() {
-		b.Config, b.State = p.cfg, p.state.info()
+		b.Config, b.State = p.given, p.state.info()
 		b.first, b.last = p.first, p.last
 		copied := decoder{b: p.deleted.appendTo(nil)}
 		failed = b.deleted.decode(&copied) != nil

@@ -51,7 +51,7 @@ func Check(o Options, progress func(bytes int64)) (*Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checked{Config: p.cfg, State: p.state.info(), Segments: v.Segments, Batches: v.Batches, Bytes: v.Bytes, Torn: p.report.Cut,
+	c := &Checked{Config: p.given, State: p.state.info(), Segments: v.Segments, Batches: v.Batches, Bytes: v.Bytes, Torn: p.report.Cut,
 		Faults: v.Faults, Consumers: p.members.public}
 	if !c.Lost() {
 		c.Faults = append(c.Faults, p.compare()...)

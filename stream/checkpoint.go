@@ -92,7 +92,7 @@ func (p *Partition) lastCheckpoint() {
 }
 
 func (p *Partition) encodeState(consumers []byte) ([]byte, error) {
-	config, err := json.Marshal(&p.cfg)
+	config, err := json.Marshal(&p.given)
 	if err != nil {
 		return nil, err
 	}

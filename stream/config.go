@@ -37,6 +37,7 @@ func pedanticErr(text string) *jsapi.Error { return jsapi.Err(jsapi.ErrPedantic,
 func CheckConfig(cfg *jsapi.StreamConfig, limits Limits, pedantic bool) *jsapi.Error {
 	for _, check := range []func() *jsapi.Error{
 		func() *jsapi.Error { return checkTexts(cfg) },
+		func() *jsapi.Error { return checkPartitions(cfg) },
 		func() *jsapi.Error { return checkReplicas(cfg) },
 		func() *jsapi.Error { return fillNumbers(cfg, pedantic) },
 		func() *jsapi.Error { return checkAge(cfg) },

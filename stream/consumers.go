@@ -35,6 +35,10 @@ func (p *Partition) CreateConsumer(r ConsumerRequest) (*jsapi.ConsumerInfo, *jsa
 			return
 		}
 		cfg.Metadata = jsapi.WithLevel(cfg.Metadata, cfg.RequiredLevel())
+		if err := p.checkSpanning(&cfg); err != nil {
+			done(err)
+			return
+		}
 		finish := func(err *jsapi.Error) {
 			if m := p.members.byName[r.Name]; m != nil && err == nil {
 				info = m.c.Info(p.now)
@@ -248,7 +252,7 @@ func (s *state) startOf(cfg *jsapi.ConsumerConfig) (next uint64, lasts []uint64)
 	case jsapi.DeliverNew:
 		return s.last + 1, nil
 	case jsapi.DeliverByStartSequence:
-		return max(cfg.OptStartSeq, s.first), nil
+		return max(s.p.opts.numbers.From(cfg.OptStartSeq), s.first), nil
 	case jsapi.DeliverByStartTime:
 		return min(max(s.p.log.SeqAt(jsapi.Nanos(*cfg.OptStartTime)), s.first), s.last+1), nil
 	case jsapi.DeliverLastPerSubject:
@@ -325,6 +329,7 @@ func (p *Partition) endMember(m *member) {
 	p.wantsChanged(nil)
 	p.members.remove(m)
 	m.c.Close(false)
+	m.c.Leave()
 	p.watch.leave(m)
 	if p.found == nil {
 		p.opts.Hooks.ConsumerRemoved(m.c)
@@ -333,6 +338,10 @@ func (p *Partition) endMember(m *member) {
 
 // dropInactive deletes a consumer that nobody has used for long.
 func (p *Partition) dropInactive(m *member) {
+	if p.opts.idle != nil { // it has parts elsewhere
+		p.opts.idle(m.c.Name)
+		return
+	}
 	if _, busy := p.members.busy[m.c.Name]; !busy {
 		p.deleteMember(m, func(*jsapi.Error) {})
 	}

@@ -18,7 +18,11 @@ func (p *Partition) ResetConsumer(name string, seq uint64) (*jsapi.ConsumerInfo,
 			return
 		}
 		var err *jsapi.Error
-		if at, err = m.c.ResetTo(seq, p.beginOf(m.c.Config())); err != nil {
+		begin := p.beginOf(m.c.Config())
+		if at = seq; p.opts.numbers.Several() && seq > 0 { // another partition may begin earlier
+			at = max(p.opts.numbers.From(seq), begin)
+		}
+		if at, err = m.c.ResetTo(at, begin); err != nil {
 			done(err)
 			return
 		}

@@ -22,7 +22,7 @@ func (p *Partition) Get(req *jsapi.MsgGetRequest) (msg *jsapi.StoredMessage, err
 		if seq == 0 {
 			return
 		}
-		msg = &jsapi.StoredMessage{Subject: string(r.Subject), Sequence: seq, Time: time.Unix(0, t).UTC()}
+		msg = &jsapi.StoredMessage{Subject: string(r.Subject), Sequence: p.opts.numbers.Global(seq), Time: time.Unix(0, t).UTC()}
 		msg.Data = append([]byte(nil), r.Value...)
 		if !req.NoHeaders {
 			msg.Header = append([]byte(nil), r.Header...)
@@ -58,7 +58,7 @@ func badSelection(r *jsapi.MsgGetRequest) bool {
 
 // find reads the message that a request selects; seq is 0 if there is none.
 func (s *state) find(r *jsapi.MsgGetRequest, rec *segment.Record) (seq uint64, t int64) {
-	from := r.Seq
+	from := s.p.opts.numbers.From(r.Seq)
 	if at, ok := s.startOfGet(r); ok {
 		from = at
 	}
@@ -68,11 +68,15 @@ func (s *state) find(r *jsapi.MsgGetRequest, rec *segment.Record) (seq uint64, t
 	case r.NextFor != "":
 		return s.nextMatching(r.NextFor, from, rec)
 	case r.Seq > 0:
-		t, err := s.read(r.Seq, rec)
+		seq, ok := s.p.opts.numbers.Local(r.Seq)
+		if !ok {
+			return 0, 0
+		}
+		t, err := s.read(seq, rec)
 		if err != nil {
 			return 0, 0
 		}
-		return r.Seq, t
+		return seq, t
 	}
 	s.scan(from, s.last, func(at uint64, when int64, found *segment.Record) bool {
 		seq, t, *rec = at, when, *found
@@ -264,7 +268,7 @@ func (p *Partition) getStatus(to []byte, status string) {
 func (p *Partition) getMessage(to []byte, seq uint64, t int64, r *segment.Record, noHdr bool) {
 	p.ack.msg = consumer.Message{Subject: to, Payload: r.Value}
 	if !noHdr {
-		b := append(appendOrigin(p.head[:0], p.name, r, seq, t), "\r\n"...)
+		b := append(appendOrigin(p.head[:0], p.name, r, p.opts.numbers.Global(seq), t), "\r\n"...)
 		p.head, p.ack.msg.Header = b, b
 	}
 	p.out.Deliver(to, &p.ack.msg)

@@ -60,7 +60,7 @@ func (p *Partition) openBulk(reply []byte, r *jsapi.MsgGetRequest) {
 		p.getStatus(reply, getOverload)
 		return
 	}
-	b := &bulk{reply: slices.Clone(reply), noHdr: r.NoHeaders, left: max(r.Batch, 0), bytes: bulkBytes, next: max(r.Seq, p.first), end: p.last}
+	b := &bulk{reply: slices.Clone(reply), noHdr: r.NoHeaders, left: max(r.Batch, 0), bytes: bulkBytes, next: max(p.opts.numbers.From(r.Seq), p.first), end: p.last}
 	if at, ok := p.startOfGet(r); ok {
 		b.next = max(at, p.first)
 	}
@@ -91,14 +91,9 @@ func (p *Partition) openMulti(b *bulk, r *jsapi.MsgGetRequest) {
 	if r.Batch <= 0 {
 		b.left = math.MaxInt
 	}
-	if r.UpToSeq > 0 {
-		b.end = min(r.UpToSeq, p.last)
-	}
-	if r.UpToTime != nil {
-		b.end = min(max(p.log.SeqAt(jsapi.Nanos(*r.UpToTime)), 1)-1, p.last)
-	}
+	b.end = p.endOfMulti(r)
 	filters := slices.DeleteFunc(slices.Clone(r.MultiLast), func(f string) bool { return f == "" })
-	if len(filters) == 0 || !p.lasts(b, filters, max(r.Seq, p.first)) {
+	if len(filters) == 0 || !p.lasts(b, filters, max(p.opts.numbers.From(r.Seq), p.first)) {
 		p.getStatus(b.reply, getNoResults)
 		return
 	}
@@ -108,6 +103,17 @@ func (p *Partition) openMulti(b *bulk, r *jsapi.MsgGetRequest) {
 	}
 	b.pending = uint64(len(b.seqs))
 	p.bulks = append(p.bulks, b)
+}
+
+// endOfMulti is how far to look for the last messages of subjects.
+func (p *Partition) endOfMulti(r *jsapi.MsgGetRequest) uint64 {
+	switch {
+	case r.UpToTime != nil:
+		return min(max(p.log.SeqAt(jsapi.Nanos(*r.UpToTime)), 1)-1, p.last)
+	case r.UpToSeq > 0:
+		return min(p.opts.numbers.From(r.UpToSeq+1)-1, p.last)
+	}
+	return p.last
 }
 
 // stepBulks sends something of each request that is being answered, and returns true if there is more.
@@ -156,12 +162,12 @@ func (p *Partition) stepBulk(b *bulk) (more bool) {
 		sent += n
 		b.bytes -= n
 		b.left--
-		b.last = seq
+		b.last = p.opts.numbers.Global(seq)
 	}
 	h := append(p.head[:0], "NATS/1.0 204 EOB\r\n"...)
 	h = b.appendCounts(h)
 	if b.multi {
-		h = append(strconv.AppendUint(append(h, "Nats-UpTo-Sequence: "...), b.end, 10), "\r\n"...)
+		h = append(strconv.AppendUint(append(h, "Nats-UpTo-Sequence: "...), p.opts.numbers.Global(b.end), 10), "\r\n"...)
 	}
 	h = append(h, "\r\n"...)
 	p.head = h
@@ -212,7 +218,7 @@ func (p *Partition) readOn(b *bulk, r *segment.Record) (seq uint64, t int64, ok 
 func (p *Partition) sendOfBulk(b *bulk, seq uint64, t int64, r *segment.Record) int {
 	p.ack.msg = consumer.Message{Subject: b.reply, Payload: r.Value}
 	if !b.noHdr {
-		h := append(b.appendCounts(appendOrigin(p.head[:0], p.name, r, seq, t)), "\r\n"...)
+		h := append(b.appendCounts(appendOrigin(p.head[:0], p.name, r, p.opts.numbers.Global(seq), t)), "\r\n"...)
 		p.head, p.ack.msg.Header = h, h
 	}
 	if p.out.Deliver(b.reply, &p.ack.msg) == 0 {

@@ -10,7 +10,7 @@ import (
 
 // Config returns the configuration in force.
 func (p *Partition) Config() (cfg jsapi.StreamConfig) {
-	_ = p.do(func() { cfg = p.cfg }) // closed: nothing
+	_ = p.do(func() { cfg = p.given }) // closed: nothing
 	return cfg
 }
 
@@ -24,10 +24,10 @@ type InfoRequest struct {
 // State describes what the partition holds. total is the number of subjects matched.
 func (p *Partition) State(r InfoRequest) (cfg jsapi.StreamConfig, st jsapi.StreamState, total int, err *jsapi.Error) {
 	if p.do(func() {
-		cfg, st = p.cfg, p.state.info()
+		cfg, st = p.given, p.state.info()
 		if r.Deleted {
 			p.deleted.each(p.first, p.last, func(seq uint64) bool {
-				st.Deleted = append(st.Deleted, seq)
+				st.Deleted = append(st.Deleted, p.opts.numbers.Global(seq))
 				return true
 			})
 		}
@@ -42,13 +42,14 @@ func (p *Partition) State(r InfoRequest) (cfg jsapi.StreamConfig, st jsapi.Strea
 
 // info returns the numbers of the state.
 func (s *state) info() jsapi.StreamState {
-	st := jsapi.StreamState{Msgs: s.msgs, Bytes: s.bytes, LastSeq: s.last, LastTime: timeOf(s.lastTime),
+	out := s.p.opts.numbers
+	st := jsapi.StreamState{Msgs: s.msgs, Bytes: s.bytes, LastSeq: out.Global(s.last), LastTime: timeOf(s.lastTime),
 		NumSubjects: s.subjects.len(), Consumers: s.p.members.public}
 	if s.last == 0 {
 		st.FirstSeq = s.cfg.FirstSeq // 1, if it is set
 		return st
 	}
-	st.FirstSeq = s.first
+	st.FirstSeq = out.Global(s.first)
 	if s.msgs > 0 {
 		if s.peek() {
 			st.FirstTime = timeOf(s.front.time)
@@ -98,7 +99,7 @@ func (p *Partition) Purge(r *jsapi.PurgeRequest) (uint64, *jsapi.Error) {
 		case p.cfg.DenyPurge:
 			return nil, jsapi.Err(jsapi.ErrStreamPurgeFailed, "err", "stream purge not permitted")
 		}
-		return &command{op: opPurge, filter: r.Subject, seq: r.Sequence, keep: r.Keep}, nil
+		return &command{op: opPurge, filter: r.Subject, seq: p.opts.numbers.From(r.Sequence), keep: r.Keep}, nil
 	})
 }
 
@@ -111,6 +112,10 @@ func (p *Partition) Erase(seq uint64) *jsapi.Error { return p.removeMessage(opEr
 func (p *Partition) removeMessage(op op, seq uint64) *jsapi.Error {
 	failed := func(text string) *jsapi.Error { return jsapi.Err(jsapi.ErrStreamMsgDeleteFailed, "err", text) }
 	gone := jsapi.Err(jsapi.ErrSequenceNotFound, "seq", strconv.FormatUint(seq, 10))
+	seq, ok := p.opts.numbers.Local(seq)
+	if !ok {
+		return gone
+	}
 	n, err := p.change(func() (*command, *jsapi.Error) {
 		switch {
 		case p.cfg.Sealed:

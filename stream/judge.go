@@ -94,14 +94,17 @@ func (p *Partition) judgeHeaders(b *PubBatch, i int, c *check, rec *segment.Reco
 		return refuse(jsapi.ErrMessageTTLDisabled)
 	}
 	if c.seen&seenExpectSubjSeq != 0 {
-		if last := p.lastFor(b, i, c, rec); last != c.subjSeq {
+		if !p.knowsLast(b, c) {
+			return refuse(jsapi.ErrStreamExpectedLastSeqPerSubjectInvalid)
+		}
+		if last := p.opts.numbers.Global(p.lastFor(b, i, c, rec)); last != c.subjSeq {
 			return refuse(jsapi.ErrStreamWrongLastSequence, "seq", fmt.Sprint(last))
 		}
 	} else if c.seen&seenExpectSubj != 0 {
 		return refuse(jsapi.ErrStreamExpectedLastSeqPerSubjectInvalid)
 	}
-	if c.seen&seenExpectSeq != 0 && p.next-1 != c.seq {
-		return refuse(jsapi.ErrStreamWrongLastSequence, "seq", fmt.Sprint(p.next-1))
+	if last := p.opts.numbers.Global(p.next - 1); c.seen&seenExpectSeq != 0 && last != c.seq {
+		return refuse(jsapi.ErrStreamWrongLastSequence, "seq", fmt.Sprint(last))
 	}
 	if c.seen&seenSchedule != 0 {
 		if err := p.judgeSchedule(c, rec); err != nil {
@@ -130,9 +133,23 @@ func (p *Partition) judgeHeaders(b *PubBatch, i int, c *check, rec *segment.Reco
 		}
 		if v := string(c.rollup.of(b.records)); v != rollupSubject && v != rollupAll {
 			return refuse(jsapi.ErrStreamRollupFailed, "err", fmt.Sprintf("rollup value invalid: %q", v))
+		} else if v == rollupAll && p.opts.numbers.Several() {
+			return refuse(jsapi.ErrStreamRollupFailed, "err", "rollup of all messages is not permitted with several partitions")
 		}
 	}
 	return result{}
+}
+
+// knowsLast says whether all messages on the subject that an expectation is about are in this partition.
+func (p *Partition) knowsLast(b *PubBatch, c *check) bool {
+	if !p.opts.numbers.Several() {
+		return true
+	}
+	if c.seen&seenExpectSubj == 0 {
+		return p.key.header == ""
+	}
+	at, ok := p.key.partitionOf(c.subj.of(b.records), uint32(p.opts.numbers.Partitions))
+	return ok && at == int(p.opts.numbers.Partition)
 }
 
 // lastFor returns the last sequence on the subject that a message's expectation is about, what is in flight included.

@@ -86,6 +86,9 @@ func (p *Partition) ready(m *member) {
 	}
 }
 
+// poke has m deliver soon. It may be called by anybody.
+func (p *Partition) poke(m *member) { p.box.call(func() { p.ready(m) }, false) }
+
 // touch notes that m changed, so that its progress and its deadline are looked at.
 func (p *Partition) touch(m *member) {
 	if !m.isTouched {
@@ -294,7 +297,10 @@ func (p *Partition) newMember(id uint64, name string, cfg *jsapi.ConsumerConfig,
 	}
 	m := &member{config: config, c: consumer.New(consumer.Options{ID: id, Stream: p.name, Name: name,
 		Created: time.Unix(0, created).UTC(), Config: cfg, Store: view{&p.state}, Out: p.out, Events: p.opts.Hooks,
-		Volatile: volatile})}
+		Volatile: volatile, Numbers: p.opts.numbers})}
+	if p.opts.share != nil {
+		m.c.Share, m.c.Flush, m.c.Wake = p.opts.share, p.out.Flush, func() { p.poke(m) }
+	}
 	p.watchResolved(m)
 	return m
 }

@@ -18,6 +18,7 @@ import (
 	"godwit/protocol/subject"
 	"godwit/stream/consumer"
 	"godwit/stream/segment"
+	"godwit/stream/sequence"
 	"godwit/stream/vfs"
 )
 
@@ -97,6 +98,12 @@ type Options struct {
 	Hooks        Hooks           // required
 	Quota        Quota           // required
 	Batches      BatchLimits
+
+	// A partition of a stream with several. Share returns what the parts of a consumer share; idle is told of one that nobody
+	// has used for long.
+	numbers sequence.Scheme
+	share   func(c *consumer.Consumer) *consumer.Shared
+	idle    func(name string)
 
 	DefaultMaxConsumers int // bound of the consumers if neither the stream nor the account sets one; default 1000
 }
@@ -194,7 +201,7 @@ func Open(o Options) (*Partition, error) {
 	p.keep.sweep.at = 1
 	p.reclaim = reclaiming{stop: make(chan struct{}), tried: map[uint64]uint64{}}
 	p.box.turn, p.box.bound = p.turn, mailboxBytes
-	p.ack.init(o.Config.Name, o.Domain)
+	p.ack.init(o.Config.Name, o.Domain, o.numbers)
 	p.timer = time.AfterFunc(time.Hour, p.box.wake)
 	p.timer.Stop()
 	p.sched.init()
@@ -296,8 +303,10 @@ func (p *Partition) do(f func()) error {
 }
 
 // Publish gives a batch to the partition. mayWait says that the caller can be held up for a moment if there is too much
-// work; a partition's turn cannot.
-func (p *Partition) Publish(b *PubBatch, mayWait bool) {
+// work, and may do the work itself; a partition's turn cannot.
+func (p *Partition) Publish(b *PubBatch, mayWait bool) { p.publish(b, mayWait, mayWait) }
+
+func (p *Partition) publish(b *PubBatch, mayWait, inline bool) {
 	if len(b.ends) == 0 {
 		p.free(b)
 		return
@@ -316,7 +325,7 @@ func (p *Partition) Publish(b *PubBatch, mayWait bool) {
 		return
 	}
 	p.box.mu.in.pubs = append(p.box.mu.in.pubs, b)
-	p.box.end(mayWait)
+	p.box.end(inline)
 }
 
 // Ack gives acknowledgements to the partition. Nobody has to wait: they make room.

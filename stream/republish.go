@@ -40,8 +40,9 @@ func (p *Partition) republish(rec *segment.Record, seq, last uint64, t int64) {
 	if !ok {
 		return
 	}
-	b := appendOrigin(r.header[:0], p.name, rec, seq, t)
-	b = append(strconv.AppendUint(append(b, "Nats-Last-Sequence: "...), last, 10), "\r\n"...)
+	out := p.opts.numbers
+	b := appendOrigin(r.header[:0], p.name, rec, out.Global(seq), t)
+	b = append(strconv.AppendUint(append(b, "Nats-Last-Sequence: "...), out.Global(last), 10), "\r\n"...)
 	r.msg = consumer.Message{Subject: to, Payload: rec.Value}
 	if r.headersOnly {
 		b = append(strconv.AppendInt(append(b, "Nats-Msg-Size: "...), int64(len(rec.Value)), 10), "\r\n"...)

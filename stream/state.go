@@ -11,7 +11,9 @@ import (
 // but the batches, so that all replicas come to the same.
 type state struct {
 	p       *Partition
-	cfg     jsapi.StreamConfig
+	cfg     jsapi.StreamConfig // with the partition's share of limits
+	given   jsapi.StreamConfig // as it is in the log
+	key     key
 	created time.Time
 
 	first, last uint64 // first is last+1 if there is no message
@@ -51,7 +53,8 @@ func (s *state) init(p *Partition, o Options) {
 
 // configure takes over a configuration; limits take effect with enforce.
 func (s *state) configure(cfg jsapi.StreamConfig) {
-	s.cfg = cfg
+	s.given, s.cfg = cfg, shareOf(cfg, s.p.opts.numbers)
+	s.key, _ = parseKey(cfg.PartitionKey) // CheckConfig refuses what is invalid
 	s.p.setSubjects(&cfg)
 	s.dedup.resize(int64(cfg.Duplicates))
 	if cfg.MaxMsgsPerSubject > 1 && s.subjects.lists == nil {

@@ -28,6 +28,10 @@ func CheckUpdate(old, next *jsapi.StreamConfig) *jsapi.Error {
 		return invalid("stream configuration update can not change message counter setting")
 	case old.AllowMsgSchedules && !next.AllowMsgSchedules:
 		return invalid("message schedules can not be disabled")
+	case old.Partitions != next.Partitions:
+		return invalid("stream configuration update can not change the number of partitions")
+	case old.PartitionKey != next.PartitionKey:
+		return invalid("stream configuration update can not change the partition key")
 	case old.PersistMode != next.PersistMode:
 		return invalid("stream configuration update can not change persist mode")
 	}

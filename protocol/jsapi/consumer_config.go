@@ -114,6 +114,17 @@ type ConsumerInfo struct {
 	Time           time.Time       `json:"ts"`
 
 	PriorityGroups []PriorityGroupState `json:"priority_groups,omitempty"`
+	// Partitions says how far the consumer is in each of them, if the stream has several.
+	Partitions []ConsumerPartition `json:"partitions,omitempty"`
+}
+
+// ConsumerPartition is how far a consumer is in one partition.
+type ConsumerPartition struct {
+	Partition     int    `json:"partition"`
+	Delivered     uint64 `json:"delivered"` // stream sequence
+	AckFloor      uint64 `json:"ack_floor"` // stream sequence
+	NumAckPending int    `json:"num_ack_pending"`
+	Lag           uint64 `json:"lag"` // messages that are still to be delivered
 }
 
 // PriorityGroupState says who is pinned in a group of clients.

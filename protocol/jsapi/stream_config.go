@@ -42,6 +42,10 @@ type StreamConfig struct {
 	AllowMsgSchedules      bool              `json:"allow_msg_schedules,omitempty"`
 	PersistMode            PersistMode       `json:"persist_mode,omitempty"`
 	Metadata               map[string]string `json:"metadata,omitempty"`
+
+	// Partitions divides the stream; 0 is one. PartitionKey says what decides where a message goes.
+	Partitions   int    `json:"partitions,omitempty"`
+	PartitionKey string `json:"partition_key,omitempty"`
 }
 
 // Placement guides where replicas go.

@@ -35,6 +35,20 @@ type StreamInfo struct {
 	Mirror  *StreamSourceInfo   `json:"mirror,omitempty"`
 	Sources []*StreamSourceInfo `json:"sources,omitempty"`
 	Time    time.Time           `json:"ts"`
+	// Partitions describes each of them, if there are several.
+	Partitions []PartitionState `json:"partitions,omitempty"`
+}
+
+// PartitionState describes one partition of a stream.
+type PartitionState struct {
+	Partition int    `json:"partition"`
+	Leader    string `json:"leader,omitempty"`
+	Msgs      uint64 `json:"messages"`
+	Bytes     uint64 `json:"bytes"`
+	FirstSeq  uint64 `json:"first_seq"`
+	LastSeq   uint64 `json:"last_seq"`
+	// HighWaterMark is the last sequence that is as safe as promised, up to which consumers read.
+	HighWaterMark uint64 `json:"high_water_mark"`
 }
 
 // StreamSourceInfo describes a mirror's origin or one source of a stream.

@@ -76,7 +76,7 @@ func (a *Account) Stats() jsapi.AccountStats {
 	for _, s := range a.all() {
 		cfg := s.Config()
 		st.Streams++
-		_, bytes, consumers := s.part.Stats()
+		_, bytes, consumers := s.set.Stats()
 		st.Consumers += int(consumers)
 		reserved := uint64(max(0, cfg.MaxBytes))
 		if cfg.Storage == jsapi.MemoryStorage {

@@ -6,6 +6,7 @@ import (
 	"godwit/server/router"
 	"godwit/stream"
 	"godwit/stream/consumer"
+	"godwit/stream/sequence"
 )
 
 // longAcks receives acknowledgements on subjects of the second form, which name the domain and the account:
@@ -29,7 +30,7 @@ func (r *longAcks) NewBatch() router.Batch { return &longAckBatch{s: r.s} }
 
 type longAckBatch struct {
 	s      *Stream
-	open   []*consumer.AckBatch // one for each consumer that acknowledgements are for
+	open   []longAckOpen // one for each consumer, or part of one, that acknowledgements are for
 	client bool
 }
 
@@ -51,21 +52,32 @@ func (b *longAckBatch) Add(m *router.Message) {
 	}
 	b.client = m.From != nil
 	rest := bytes.Join(words[longAckConsumer+1:longAckConsumer+1+longAckNumbers], []byte("."))
+	at := 0
+	if b.s.set.Several() {
+		at = sequence.PartitionOf(consumer.AckedSequence(rest), uint64(b.s.set.Len()))
+		c = c.Parts()[at]
+	}
 	for _, o := range b.open {
 		if o.C == c {
 			o.Add(rest, m.Reply, m.Payload)
 			return
 		}
 	}
-	o := stream.NewAckBatch(c)
+	o := longAckOpen{stream.NewAckBatch(c), at}
 	o.Add(rest, m.Reply, m.Payload)
 	b.open = append(b.open, o)
+}
+
+// longAckOpen is what is gathered for one partition.
+type longAckOpen struct {
+	*consumer.AckBatch
+	partition int
 }
 
 // Flush implements router.Batch.
 func (b *longAckBatch) Flush() {
 	for _, o := range b.open {
-		b.s.part.Ack(o, b.client)
+		b.s.set.At(o.partition).Ack(o.AckBatch, b.client)
 	}
 	clear(b.open)
 	b.open = b.open[:0]

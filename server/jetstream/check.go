@@ -67,9 +67,20 @@ func CheckStream(dir string, repair bool, progress func(bytes int64)) StreamChec
 		return c
 	}
 	c.Account, c.Stream = m.Account, m.Config.Name
-	o := stream.Options{Dir: filepath.Join(dir, partitionDir), FS: fsys, Key: m.key(0), Config: m.first(), Created: m.Created}
-	if c.Checked, c.Err = stream.Check(o, progress); c.Err != nil {
-		return c
+	var parts []stream.Options
+	for i := range max(1, m.Config.Partitions) {
+		o := stream.Options{Dir: filepath.Join(dir, partitionDir(i)), FS: fsys, Key: m.key(i), Config: m.first(), Created: m.Created}.Of(i)
+		parts = append(parts, o)
+		one, err := stream.Check(o, progress)
+		if err != nil {
+			c.Err = err
+			return c
+		}
+		if i == 0 {
+			c.Checked = one
+		} else {
+			c.add(one)
+		}
 	}
 	if why != nil {
 		c.Faults = append(c.Faults, segment.Fault{Path: filepath.Join(dir, metaFile), Reason: why.Error(), Derived: true})
@@ -82,9 +93,23 @@ func CheckStream(dir string, repair bool, progress func(bytes int64)) StreamChec
 			return c
 		}
 	}
-	inside := slices.DeleteFunc(slices.Clone(c.Faults), func(f segment.Fault) bool { return filepath.Dir(f.Path) == filepath.Clean(dir) })
-	if c.Err = stream.Repair(o, inside); c.Err == nil {
-		c.Repaired = true
+	for _, o := range parts {
+		inside := slices.DeleteFunc(slices.Clone(c.Faults), func(f segment.Fault) bool { return filepath.Dir(f.Path) != filepath.Clean(o.Dir) })
+		if c.Err = stream.Repair(o, inside); c.Err != nil {
+			return c
+		}
 	}
+	c.Repaired = true
 	return c
+}
+
+// add adds what was found in another partition.
+func (c *StreamCheck) add(one *stream.Checked) {
+	c.State.Msgs += one.State.Msgs
+	c.State.Bytes += one.State.Bytes
+	c.Segments += one.Segments
+	c.Batches += one.Batches
+	c.Bytes += one.Bytes
+	c.Torn += one.Torn
+	c.Faults = append(c.Faults, one.Faults...)
 }

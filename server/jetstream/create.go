@@ -2,9 +2,11 @@ package jetstream
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nuid"
@@ -158,11 +160,11 @@ func (a *Account) setAside(dir string) error {
 	return fsys.SyncDir(a.dir)
 }
 
-// streamOptions are what does not depend on the stream's surroundings. Dir is set for memory streams only, whose file
-// system is a new one.
+// streamOptions are what does not depend on the stream's surroundings, and is the same for all partitions. The file system
+// of a memory stream is a new one.
 func (a *Account) streamOptions(m *meta) stream.Options {
 	o := a.service.opts
-	so := stream.Options{FS: o.FS, Key: m.key(0), Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Pace: a.service.pace, Tails: a.service.tails,
+	so := stream.Options{FS: o.FS, Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Pace: a.service.pace, Tails: a.service.tails,
 		SegmentBytes: o.SegmentBytes, Config: m.first(), Created: m.Created, Domain: o.Domain,
 		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches,
 		DefaultMaxConsumers: o.DefaultMaxConsumers}
@@ -171,34 +173,40 @@ func (a *Account) streamOptions(m *meta) stream.Options {
 		so.Sync, so.SyncEvery = segment.SyncInterval, asyncPersistEvery
 	}
 	if m.Config.Storage == jsapi.MemoryStorage {
-		so.Dir, so.FS, so.Sync = "/", vfs.NewVolatile(), segment.SyncOS
+		so.FS, so.Sync = vfs.NewVolatile(), segment.SyncOS
 		so.SegmentBytes = memorySegmentBytes
 	}
 	return so
 }
 
-// partitionDir is the directory of a stream's partition in that of the stream.
-const partitionDir = "0"
+// partitionDir is the directory of a partition in that of its stream.
+func partitionDir(partition int) string { return strconv.Itoa(partition) }
 
 // open opens a stream and takes it in. dir is empty for a memory stream; such a one may be in memory already, which is
 // what fsys is for, else nil.
 func (a *Account) open(m *meta, dir string, fsys vfs.FS) (*Stream, error) {
 	s := &Stream{account: a, name: m.Config.Name, meta: m, dir: dir}
-	h := &hooks{s: s, out: newOutput(a.index)}
 	so := a.streamOptions(m)
-	so.Out, so.Refusals, so.Hooks = h.out, newOutput(a.index), h
-	if dir != "" {
-		so.Dir = filepath.Join(dir, partitionDir)
-	} else if fsys != nil {
+	if fsys != nil {
 		so.FS = fsys
 	}
-	part, err := stream.Open(so)
+	set, err := stream.OpenSet(so, func(i int, o *stream.Options) {
+		h := &hooks{s: s, numbers: o.Numbers(), out: newOutput(a.index)}
+		o.Out, o.Refusals, o.Hooks, o.Key = h.out, newOutput(a.index), h, m.key(i)
+		if dir != "" {
+			o.Dir = filepath.Join(dir, partitionDir(i))
+		} else {
+			o.Dir = "/" + partitionDir(i)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.part = part
-	part.Start()
-	cfg := part.Config()
+	s.set = set
+	if err := set.Start(); err != nil {
+		return nil, errors.Join(err, set.Close())
+	}
+	cfg := set.Config()
 	s.config.Store(&cfg)
 	a.put(s)
 	s.route()
@@ -251,7 +259,7 @@ func (a *Account) Update(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi
 	if err != nil {
 		return nil, jsapi.Wrap(jsapi.ErrStreamUpdate, err)
 	}
-	if err := s.part.Reconfigure(text); err != nil {
+	if err := s.set.Reconfigure(text); err != nil {
 		return nil, err
 	}
 	s.config.Store(&cfg)
@@ -290,8 +298,8 @@ func (a *Account) Delete(name string) *jsapi.Error {
 	a.drop(s)
 	s.endOrigins(true)
 	s.unroute()
-	_, bytes, _ := s.part.Stats()
-	if err := s.part.Abandon(); err != nil {
+	_, bytes, _ := s.set.Stats()
+	if err := s.set.Abandon(); err != nil {
 		a.service.opts.Warnf("JetStream: delete stream %s > %s: %v", a.name, name, err)
 	}
 	a.quota(s.Config().Storage).Used(-int64(bytes))

@@ -142,7 +142,7 @@ func (s *Service) diskProblems() (list []Problem) {
 	}
 	for _, a := range s.Accounts() {
 		for _, st := range a.all() {
-			if err := st.part.Stalled(); err != nil && len(list) < maxProblems {
+			if err := st.set.Stalled(); err != nil && len(list) < maxProblems {
 				list = append(list, Problem{Account: a.name, Stream: st.name, Text: "waits for room: " + err.Error()})
 			}
 		}

@@ -2,11 +2,13 @@ package jetstream
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nuid"
 
 	"godwit/stream/consumer"
+	"godwit/stream/sequence"
 )
 
 // advisoryPrefix opens the subject of every advisory, and advisoryType its type.
@@ -29,8 +31,17 @@ func newAdvisory(kind, stream string) advisory {
 
 // hooks is told of what happens in a stream's partition, by its turn, and reports it. It implements stream.Hooks.
 type hooks struct {
-	s   *Stream
-	out *output
+	s       *Stream
+	numbers sequence.Scheme // of the partition. Advisories about all of them come from the first
+	out     *output
+}
+
+// place names the partition, if there are several.
+func (h *hooks) place() string {
+	if !h.numbers.Several() {
+		return ""
+	}
+	return fmt.Sprintf("partition %d: ", h.numbers.Partition)
 }
 
 // send publishes an advisory if anybody listens.
@@ -76,7 +87,7 @@ type delivery struct {
 }
 
 func (h *hooks) delivery(kind string, c *consumer.Consumer, seq, cseq uint64, deliveries int, reason string) any {
-	return delivery{newAdvisory(kind, c.Stream), c.Name, cseq, seq, deliveries, reason, h.s.account.service.opts.Domain}
+	return delivery{newAdvisory(kind, c.Stream), c.Name, h.numbers.Global(cseq), h.numbers.Global(seq), deliveries, reason, h.s.account.service.opts.Domain}
 }
 
 // Exceeded implements consumer.Events.
@@ -113,7 +124,7 @@ func (h *hooks) Sampled(c *consumer.Consumer, seq, cseq uint64, deliveries int, 
 			AckTime     time.Duration `json:"ack_time"`
 			Deliveries  int           `json:"deliveries"`
 			Domain      string        `json:"domain,omitempty"`
-		}{a, c.Name, cseq, seq, took, deliveries, h.s.account.service.opts.Domain}
+		}{a, c.Name, h.numbers.Global(cseq), h.numbers.Global(seq), took, deliveries, h.s.account.service.opts.Domain}
 	})
 }
 
@@ -146,6 +157,9 @@ func (h *hooks) Unpinned(c *consumer.Consumer, group, reason string) {
 
 // Paused implements consumer.Events.
 func (h *hooks) Paused(c *consumer.Consumer, until time.Time, paused bool) {
+	if h.numbers.Partition != 0 {
+		return
+	}
 	h.send("CONSUMER.PAUSE."+c.Stream+"."+c.Name, func() any {
 		return struct {
 			advisory
@@ -166,10 +180,17 @@ type action struct {
 }
 
 // ConsumerFound implements stream.Hooks.
-func (h *hooks) ConsumerFound(c *consumer.Consumer) { h.s.routeConsumer(c) }
+func (h *hooks) ConsumerFound(c *consumer.Consumer) {
+	if h.numbers.Partition == 0 { // the others have it already
+		h.s.routeConsumer(c)
+	}
+}
 
 // ConsumerAdded implements stream.Hooks.
 func (h *hooks) ConsumerAdded(c *consumer.Consumer) {
+	if h.numbers.Partition != 0 {
+		return
+	}
 	h.s.routeConsumer(c)
 	h.send("CONSUMER.CREATED."+c.Stream+"."+c.Name, func() any {
 		return action{newAdvisory("consumer_action", c.Stream), c.Name, "create", h.s.account.service.opts.Domain}
@@ -178,6 +199,9 @@ func (h *hooks) ConsumerAdded(c *consumer.Consumer) {
 
 // ConsumerRemoved implements stream.Hooks.
 func (h *hooks) ConsumerRemoved(c *consumer.Consumer) {
+	if h.numbers.Partition != 0 {
+		return
+	}
 	h.s.unrouteConsumer(c)
 	h.send("CONSUMER.DELETED."+c.Stream+"."+c.Name, func() any {
 		return action{newAdvisory("consumer_action", c.Stream), c.Name, "delete", h.s.account.service.opts.Domain}
@@ -186,10 +210,10 @@ func (h *hooks) ConsumerRemoved(c *consumer.Consumer) {
 
 // Failed implements stream.Hooks.
 func (h *hooks) Failed(err error) {
-	h.s.account.service.problem(Problem{Account: h.s.account.name, Stream: h.s.name, Text: "write failed: " + err.Error()})
+	h.s.account.service.problem(Problem{Account: h.s.account.name, Stream: h.s.name, Text: h.place() + "write failed: " + err.Error()})
 }
 
 // Damaged implements stream.Hooks.
 func (h *hooks) Damaged(err error) {
-	h.s.account.service.problem(Problem{Account: h.s.account.name, Stream: h.s.name, Text: err.Error()})
+	h.s.account.service.problem(Problem{Account: h.s.account.name, Stream: h.s.name, Text: h.place() + err.Error()})
 }

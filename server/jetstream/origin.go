@@ -235,7 +235,7 @@ func (o *origin) copy(ctx context.Context) (copied bool, err error) {
 		return false, errOriginGone // and another one came meanwhile
 	}
 	if o.mirror && o.cfg.Consumer == nil && c.Delivered.Consumer == 0 {
-		if err := o.s.part.Skip(c.Delivered.Stream); err != nil {
+		if err := o.s.set.First().Skip(c.Delivered.Stream); err != nil {
 			return false, err
 		}
 	}
@@ -256,13 +256,13 @@ func (o *origin) api() string {
 // position is the first sequence of the origin that was not taken yet; 0 is wherever the configuration begins.
 func (o *origin) position() (uint64, error) {
 	if o.mirror {
-		if last := o.s.part.LastSeq(); last >= max(1, o.cfg.OptStartSeq) {
+		if last := o.s.set.First().LastSeq(); last >= max(1, o.cfg.OptStartSeq) {
 			return last + 1, nil
 		}
 		return 0, nil
 	}
 	o.identity = o.identify()
-	at, err := o.s.part.Sourced(o.key)
+	at, err := o.s.set.First().Sourced(o.key)
 	if err != nil {
 		return 0, err
 	}
@@ -480,9 +480,9 @@ func (o *origin) store(batch *[]stream.Copied, lag uint64) error {
 	*batch = list[:0]
 	var err *jsapi.Error
 	if o.mirror {
-		err = o.s.part.Mirror(list)
+		err = o.s.set.First().Mirror(list)
 	} else {
-		err = o.s.part.Source(list)
+		err = o.s.set.First().Source(list)
 	}
 	if err != nil {
 		return err

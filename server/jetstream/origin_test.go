@@ -92,7 +92,7 @@ func testCopy(t *testing.T, f func(o *fakeOrigin, mirror *Stream)) {
 func (f *fakeOrigin) lastIs(m *Stream, want uint64) {
 	f.t.Helper()
 	synctest.Wait()
-	if got := m.part.LastSeq(); got != want {
+	if got := m.set.First().LastSeq(); got != want {
 		f.t.Fatalf("the mirror has come to %d, want %d", got, want)
 	}
 }

@@ -90,6 +90,6 @@ const directGroup = "_sys_"
 // routeDirect makes direct gets for a stream of a name come here.
 func (s *Stream) routeDirect(name string) (subs []*router.Sub) {
 	base := jsapi.Prefix + "DIRECT.GET." + name
-	r := &directGets{s.part, len(base)}
+	r := &directGets{s.set, len(base)}
 	return []*router.Sub{s.account.index.SubscribeReceiver(base, directGroup, r), s.account.index.SubscribeReceiver(base+".>", directGroup, r)}
 }

@@ -9,11 +9,12 @@ import (
 	"godwit/server/router"
 	"godwit/stream"
 	"godwit/stream/consumer"
+	"godwit/stream/sequence"
 )
 
 // publishes receives the messages on a stream's subjects.
 type publishes struct {
-	part *stream.Partition
+	set *stream.Set
 	// A sender has one batch for each subscription. A stream with several subjects keeps the order in which a client
 	// publishes on them: the batches of one client share what they gather, found by its origin.
 	many bool
@@ -24,12 +25,13 @@ type publishes struct {
 // gathering is what one sender has published and not handed over yet. Only the sender's goroutine uses it, but for
 // users, which the receiver's lock guards.
 type gathering struct {
-	batch *stream.PubBatch // nil: nothing
-	users int              // batches of the sender that add to it
+	batches []*stream.PubBatch // by partition; nil: nothing
+	used    []int              // partitions that have one
+	users   int                // batches of the sender that add to it
 }
 
-func newPublishes(p *stream.Partition, many bool) *publishes {
-	return &publishes{part: p, many: many, open: map[router.Origin]*gathering{}}
+func newPublishes(s *stream.Set, many bool) *publishes {
+	return &publishes{set: s, many: many, open: map[router.Origin]*gathering{}}
 }
 
 // NewBatch implements router.Receiver.
@@ -47,11 +49,19 @@ func (b *pubBatch) Add(m *router.Message) {
 	if b.g == nil {
 		b.begin(m.From)
 	}
-	if b.g.batch == nil {
-		b.g.batch = b.r.part.NewBatch()
+	g, at := b.g, 0
+	if b.r.set.Several() {
+		at = b.r.set.PartitionOf(m.Subject, m.Header)
 	}
-	b.g.batch.Add(m.Subject, m.Reply, m.Header, m.Payload)
-	if b.g.batch.Full() {
+	if g.batches == nil {
+		g.batches = make([]*stream.PubBatch, b.r.set.Len())
+	}
+	if g.batches[at] == nil {
+		g.batches[at] = b.r.set.At(at).NewBatch()
+		g.used = append(g.used, at)
+	}
+	g.batches[at].Add(m.Subject, m.Reply, m.Header, m.Payload)
+	if g.batches[at].Full() {
 		b.publish()
 	}
 }
@@ -74,10 +84,13 @@ func (b *pubBatch) begin(from router.Origin) {
 }
 
 func (b *pubBatch) publish() {
-	if batch := b.g.batch; batch != nil {
-		b.g.batch = nil
-		b.r.part.Publish(batch, b.from != nil)
+	g := b.g
+	for _, at := range g.used {
+		batch := g.batches[at]
+		g.batches[at] = nil
+		b.r.set.Publish(at, batch, b.from != nil, len(g.used) == 1)
 	}
+	g.used = g.used[:0]
 }
 
 // Flush implements router.Batch.
@@ -130,6 +143,54 @@ func (b *ackBatch) Flush() {
 	}
 }
 
+// spreadAcks receives acknowledgements for a consumer with parts in several partitions.
+type spreadAcks struct {
+	set    *stream.Set
+	parts  []*consumer.Consumer // by partition
+	prefix int                  // as in acks
+}
+
+func (s *Stream) newAcks(parts []*consumer.Consumer, prefix int) router.Receiver {
+	if len(parts) == 1 {
+		return &acks{s.set.First(), parts[0], prefix}
+	}
+	return &spreadAcks{s.set, parts, prefix}
+}
+
+// NewBatch implements router.Receiver.
+func (r *spreadAcks) NewBatch() router.Batch {
+	return &spreadAckBatch{r: r, batches: make([]*consumer.AckBatch, len(r.parts))}
+}
+
+type spreadAckBatch struct {
+	r       *spreadAcks
+	batches []*consumer.AckBatch // by partition; nil: nothing
+	used    []int                // partitions that have one
+	client  bool
+}
+
+// Add implements router.Batch.
+func (b *spreadAckBatch) Add(m *router.Message) {
+	rest := m.Subject[b.r.prefix:]
+	at := sequence.PartitionOf(consumer.AckedSequence(rest), uint64(len(b.batches)))
+	if b.batches[at] == nil {
+		b.batches[at] = stream.NewAckBatch(b.r.parts[at])
+		b.used = append(b.used, at)
+	}
+	b.client = m.From != nil
+	b.batches[at].Add(rest, m.Reply, m.Payload)
+}
+
+// Flush implements router.Batch.
+func (b *spreadAckBatch) Flush() {
+	for _, at := range b.used {
+		batch := b.batches[at]
+		b.batches[at] = nil
+		b.r.set.At(at).Ack(batch, b.client && len(b.used) == 1)
+	}
+	b.used = b.used[:0]
+}
+
 // pulls receives pull requests for a consumer.
 type pulls struct {
 	part *stream.Partition
@@ -164,7 +225,7 @@ func (b *pullBatch) Flush() {
 
 // directGets receives direct gets for a stream.
 type directGets struct {
-	part *stream.Partition
+	set  *stream.Set
 	base int // length of "$JS.API.DIRECT.GET.<stream>"
 }
 
@@ -172,30 +233,42 @@ type directGets struct {
 func (r *directGets) NewBatch() router.Batch { return &directBatch{r: r} }
 
 type directBatch struct {
-	r      *directGets
-	b      *stream.GetBatch
-	client bool
+	r       *directGets
+	batches []*stream.GetBatch // by partition; nil: nothing
+	used    []int              // partitions that have one
+	client  bool
 }
 
 // Add implements router.Batch.
 func (b *directBatch) Add(m *router.Message) {
-	if b.b == nil {
-		b.b = stream.NewGetBatch()
-	}
 	b.client = m.From != nil
 	var subj []byte
 	if len(m.Subject) > b.r.base {
 		subj = m.Subject[b.r.base+1:]
 	}
-	b.b.Add(m.Reply, subj, m.Payload, TooNew(m.Header))
+	tooNew := TooNew(m.Header)
+	at, ok := b.r.set.RouteGet(m.Reply, subj, m.Payload, tooNew)
+	if !ok {
+		return
+	}
+	if b.batches == nil {
+		b.batches = make([]*stream.GetBatch, b.r.set.Len())
+	}
+	if b.batches[at] == nil {
+		b.batches[at] = stream.NewGetBatch()
+		b.used = append(b.used, at)
+	}
+	b.batches[at].Add(m.Reply, subj, m.Payload, tooNew)
 }
 
 // Flush implements router.Batch.
 func (b *directBatch) Flush() {
-	if batch := b.b; batch != nil {
-		b.b = nil
-		b.r.part.Direct(batch, b.client)
+	for _, at := range b.used {
+		batch := b.batches[at]
+		b.batches[at] = nil
+		b.r.set.At(at).Direct(batch, b.client)
 	}
+	b.used = b.used[:0]
 }
 
 // flows receives answers to a push consumer's flow control requests. They are few.

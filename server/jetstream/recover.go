@@ -61,10 +61,10 @@ func (a *Account) recoverStream(dir string) error {
 	if err != nil {
 		return fmt.Errorf("%s is not used: %w", dir, err)
 	}
-	r := s.part.Report()
-	msgs, _, consumers := s.part.Stats()
+	took, batches, cut := s.set.Replayed()
+	msgs, _, consumers := s.set.Stats()
 	a.service.opts.Logf("JetStream: restored %d messages and %d consumers of stream %s > %s in %v (%d batches replayed, %d bytes cut)",
-		msgs, consumers, a.name, s.name, r.Duration, r.Replayed, r.Cut)
+		msgs, consumers, a.name, s.name, took, batches, cut)
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (s *Stream) checkConsumers(cfg *jsapi.StreamConfig) *jsapi.Error {
 	}
 	var bad []string
 	for offset := 0; ; {
-		list, total := s.part.Consumers(offset, jsapi.ListPage)
+		list, total := s.set.Consumers(offset, jsapi.ListPage)
 		for _, c := range list {
 			if l.MaxAckPending > 0 && (c.Config.MaxAckPending > l.MaxAckPending || c.Config.MaxAckPending < 0) ||
 				l.InactiveThreshold > 0 && c.Config.InactiveThreshold > l.InactiveThreshold {

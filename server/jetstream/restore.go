@@ -32,6 +32,9 @@ func (a *Account) BeginRestore(cfg jsapi.StreamConfig) (*Restoration, *jsapi.Err
 	if err := a.checkNew(&cfg, false); err != nil {
 		return nil, err
 	}
+	if cfg.Partitions > 1 {
+		return nil, jsapi.Err(jsapi.ErrStreamRestore, "err", "a stream with several partitions cannot be restored")
+	}
 	cfg.Metadata = jsapi.WithLevel(cfg.Metadata, cfg.RequiredLevel())
 	return &Restoration{a: a, m: a.newMeta(cfg)}, nil
 }
@@ -39,14 +42,15 @@ func (a *Account) BeginRestore(cfg jsapi.StreamConfig) (*Restoration, *jsapi.Err
 // Write makes the stream's log from an archive. It may take long. After an error Abort.
 func (r *Restoration) Write(from io.Reader) error {
 	so := r.a.streamOptions(r.m)
+	so.Key = r.m.key(0)
 	if r.m.Config.Storage == jsapi.MemoryStorage {
-		r.fs = so.FS
+		r.fs, so.Dir = so.FS, "/"+partitionDir(0)
 	} else {
 		dir, err := r.a.makeDir(r.m)
 		if err != nil {
 			return err
 		}
-		r.dir, so.Dir = dir, filepath.Join(dir, partitionDir)
+		r.dir, so.Dir = dir, filepath.Join(dir, partitionDir(0))
 	}
 	in, err := archive.NewReader(from)
 	if err != nil {

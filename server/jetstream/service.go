@@ -169,7 +169,7 @@ func (s *Service) EndRequests() {
 	var wg sync.WaitGroup
 	for _, a := range s.Accounts() {
 		for _, st := range a.all() {
-			wg.Go(st.part.EndRequests)
+			wg.Go(st.set.EndRequests)
 		}
 	}
 	wg.Wait()
@@ -257,7 +257,7 @@ func (s *Service) Info() (t Totals) {
 		t.APITotal += st.API.Total
 		t.APIErrors += st.API.Errors
 		for _, x := range a.all() {
-			msgs, bytes, _ := x.part.Stats()
+			msgs, bytes, _ := x.set.Stats()
 			t.Messages += msgs
 			t.Bytes += bytes
 		}

@@ -16,8 +16,8 @@ type Stream struct {
 	account *Account
 	name    string
 	meta    *meta
-	dir     string // empty for a memory stream
-	part    *stream.Partition
+	dir     string                             // empty for a memory stream
+	set     *stream.Set                        // its partitions
 	config  atomic.Pointer[jsapi.StreamConfig] // in force; never changed in place
 
 	mu        sync.Mutex // guards what follows
@@ -37,8 +37,8 @@ func (s *Stream) Created() time.Time { return s.meta.Created }
 // Config is the configuration in force, which is shared.
 func (s *Stream) Config() *jsapi.StreamConfig { return s.config.Load() }
 
-// Partition is the stream's partition.
-func (s *Stream) Partition() *stream.Partition { return s.part }
+// Partitions are the stream's partitions.
+func (s *Stream) Partitions() *stream.Set { return s.set }
 
 // route makes the messages on the stream's subjects, and direct gets if they are allowed, come here.
 func (s *Stream) route() {
@@ -50,7 +50,7 @@ func (s *Stream) route() {
 	}
 	old := s.subs
 	s.subs = nil
-	pubs := newPublishes(s.part, len(cfg.Subjects) > 1)
+	pubs := newPublishes(s.set, len(cfg.Subjects) > 1)
 	for _, subj := range cfg.Subjects {
 		s.subs = append(s.subs, s.account.index.SubscribeReceiver(subj, "", pubs))
 	}
@@ -88,13 +88,14 @@ func (s *Stream) routeConsumer(c *consumer.Consumer) {
 	}
 	x, cfg := s.account.index, c.Config()
 	tail := s.name + "." + c.Name
-	subs := []*router.Sub{x.SubscribeReceiver(jsapi.Prefix+"CONSUMER.MSG.NEXT."+tail, "", &pulls{s.part, c})}
+	parts, home := c.Parts(), c.Home()
+	subs := []*router.Sub{x.SubscribeReceiver(jsapi.Prefix+"CONSUMER.MSG.NEXT."+tail, "", &pulls{s.set.At(home), parts[home]})}
 	if cfg.AckPolicy != jsapi.AckNone {
 		prefix := "$JS.ACK." + tail + "."
-		subs = append(subs, x.SubscribeReceiver(prefix+">", "", &acks{s.part, c, len(prefix)}))
+		subs = append(subs, x.SubscribeReceiver(prefix+">", "", s.newAcks(parts, len(prefix))))
 	}
 	if cfg.FlowControl {
-		subs = append(subs, x.SubscribeReceiver("$JS.FC."+tail+".>", "", &flows{s.part, c}))
+		subs = append(subs, x.SubscribeReceiver("$JS.FC."+tail+".>", "", &flows{s.set.At(home), parts[home]}))
 	}
 	if s.consumers == nil {
 		s.consumers = map[*consumer.Consumer][]*router.Sub{}
@@ -126,18 +127,18 @@ func (s *Stream) consumer(name string) *consumer.Consumer {
 func (s *Stream) close() {
 	s.endOrigins(false)
 	s.unroute()
-	if err := s.part.Close(); err != nil {
+	if err := s.set.Close(); err != nil {
 		s.account.service.problem(Problem{Account: s.account.name, Stream: s.name, Text: "close: " + err.Error()})
 	}
 }
 
 // Info describes the stream. total is the number of subjects that r matches.
 func (s *Stream) Info(r stream.InfoRequest) (info *jsapi.StreamInfo, total int, err *jsapi.Error) {
-	cfg, st, total, err := s.part.State(r)
+	cfg, st, total, partitions, err := s.set.State(r)
 	if err != nil {
 		return nil, 0, err
 	}
 	mirror, sources := s.originInfo()
 	return &jsapi.StreamInfo{Config: cfg, Created: s.meta.Created, State: st, Domain: s.account.service.opts.Domain,
-		Mirror: mirror, Sources: sources, Time: time.Now().UTC()}, total, nil
+		Mirror: mirror, Sources: sources, Time: time.Now().UTC(), Partitions: partitions}, total, nil
 }

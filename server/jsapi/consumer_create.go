@@ -50,8 +50,8 @@ func (r *request) createConsumer(durable bool) (any, *jsapi.Error) {
 	if legacy {
 		name = randomName()
 	}
-	r.after = func() { s.Partition().Begin(name) }
-	info, err := s.Partition().CreateConsumer(stream.ConsumerRequest{Name: name, Config: *cfg, Action: req.Action,
+	r.after = func() { s.Partitions().Begin(name) }
+	info, err := s.Partitions().CreateConsumer(stream.ConsumerRequest{Name: name, Config: *cfg, Action: req.Action,
 		Pedantic: req.Pedantic, Held: true, MaxConsumers: r.caller.account.Limits().MaxConsumers})
 	if err != nil {
 		return nil, err

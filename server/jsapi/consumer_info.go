@@ -15,7 +15,7 @@ func consumerInfo() *endpoint {
 		if err != nil {
 			return nil, err
 		}
-		info, err := s.Partition().ConsumerInfo(r.args[1])
+		info, err := s.Partitions().ConsumerInfo(r.args[1])
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func consumerNames() *endpoint {
 		if err != nil {
 			return nil, err
 		}
-		names := s.Partition().ConsumerNames()
+		names := s.Partitions().ConsumerNames()
 		resp := jsapi.ConsumerNamesResponse{Header: r.head(), Page: page(len(names), req.Offset, jsapi.NamesPage), Consumers: []string{}}
 		resp.Consumers = append(resp.Consumers, cut(names, resp.Page)...)
 		return resp, nil
@@ -61,7 +61,7 @@ func consumerList() *endpoint {
 		if err != nil {
 			return nil, err
 		}
-		list, total := s.Partition().Consumers(max(0, req.Offset), jsapi.ListPage)
+		list, total := s.Partitions().Consumers(max(0, req.Offset), jsapi.ListPage)
 		resp := jsapi.ConsumerListResponse{Header: r.head(), Page: page(total, req.Offset, jsapi.ListPage), Consumers: []*jsapi.ConsumerInfo{}}
 		resp.Consumers = append(resp.Consumers, list...)
 		return resp, nil
@@ -80,7 +80,7 @@ func consumerDelete() *endpoint {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.Partition().DeleteConsumer(r.args[1]); err != nil {
+		if err := s.Partitions().DeleteConsumer(r.args[1]); err != nil {
 			return nil, err
 		}
 		return jsapi.SuccessResponse{Header: r.head(), Success: true}, nil

@@ -25,7 +25,7 @@ func consumerPause() *endpoint {
 		if left > 0 {
 			resp.Paused, resp.PauseRemaining = true, left
 		}
-		if err := s.Partition().PauseConsumer(r.args[1], req.PauseUntil); err != nil {
+		if err := s.Partitions().PauseConsumer(r.args[1], req.PauseUntil); err != nil {
 			return nil, err
 		}
 		return resp, nil

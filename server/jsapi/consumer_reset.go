@@ -21,7 +21,7 @@ func consumerReset() *endpoint {
 				return nil, err
 			}
 		}
-		info, seq, err := s.Partition().ResetConsumer(r.args[1], req.Seq)
+		info, seq, err := s.Partitions().ResetConsumer(r.args[1], req.Seq)
 		if err != nil {
 			if err.Code == jsapi.ErrConsumerNotFound {
 				return nil, errSilent

@@ -26,7 +26,7 @@ func consumerUnpin() *endpoint {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.Partition().UnpinConsumer(r.args[1], req.Group); err != nil {
+		if err := s.Partitions().UnpinConsumer(r.args[1], req.Group); err != nil {
 			return nil, err
 		}
 		return r.head(), nil

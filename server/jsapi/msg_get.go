@@ -18,7 +18,7 @@ func msgGet() *endpoint {
 		if err != nil {
 			return nil, err
 		}
-		msg, err := s.Partition().Get(&req)
+		msg, err := s.Partitions().Get(&req)
 		if err != nil {
 			return nil, err
 		}
@@ -43,9 +43,9 @@ func msgDelete() *endpoint {
 		if err != nil {
 			return nil, err
 		}
-		remove := s.Partition().Erase
+		remove := s.Partitions().Erase
 		if req.NoErase {
-			remove = s.Partition().Delete
+			remove = s.Partitions().Delete
 		}
 		if err := remove(req.Seq); err != nil {
 			return nil, err

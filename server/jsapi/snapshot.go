@@ -50,7 +50,10 @@ func streamSnapshot() *endpoint {
 		if !subject.ValidName(req.DeliverSubject) {
 			return nil, jsapi.Err(jsapi.ErrSnapshotDeliverSubjectInvalid)
 		}
-		b, err := s.Partition().Backup(!req.NoConsumers)
+		if s.Partitions().Several() {
+			return nil, jsapi.Err(jsapi.ErrStreamSnapshot, "err", "a stream with several partitions cannot be backed up")
+		}
+		b, err := s.Partitions().First().Backup(!req.NoConsumers)
 		if err != nil {
 			return nil, err
 		}

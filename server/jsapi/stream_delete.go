@@ -31,7 +31,7 @@ func streamPurge() *endpoint {
 		if err != nil {
 			return nil, err
 		}
-		n, err := s.Partition().Purge(&req)
+		n, err := s.Partitions().Purge(&req)
 		if err != nil {
 			return nil, err
 		}

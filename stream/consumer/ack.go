@@ -41,10 +41,10 @@ type AckBatch struct {
 const ackTextMax = 4 << 10
 
 // Add reads an acknowledgement. rest is its subject after "$JS.ACK.<stream>.<consumer>."; all slices are lent. A
-// subject that is none of ours is left out, as nobody would know what it answers.
+// subject that is none of ours, or of a message of another partition, is left out, as nobody would know what it answers.
 func (b *AckBatch) Add(rest, reply, payload []byte) {
 	var a Ack
-	if !parseAckSubject(rest, &a) {
+	if !parseAckSubject(rest, &a) || b.C != nil && !b.C.localize(&a) {
 		return
 	}
 	arg := parseAckPayload(payload, &a)

@@ -5,6 +5,8 @@ import "godwit/protocol/jsapi"
 // ApplyAcks applies what clients say about deliveries. Replies wait in Confirms until a progress record is durable.
 func (c *Consumer) ApplyAcks(b *AckBatch, now int64) {
 	c.follow()
+	c.enter()
+	defer c.leave()
 	for i := range b.acks {
 		a := &b.acks[i]
 		if a.Stream == 0 || a.Stream > c.delivered.Stream {
@@ -15,7 +17,7 @@ func (c *Consumer) ApplyAcks(b *AckBatch, now int64) {
 			c.confirm.add(b.slice(a.reply))
 		}
 	}
-	c.ackTime, c.touched = now, now
+	c.ackTime, c.used, c.touched = now, now, now
 	c.log.dirty = true
 	c.moveFloor()
 }

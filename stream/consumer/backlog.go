@@ -140,7 +140,7 @@ func (c *Consumer) endLasts() {
 	}
 }
 
-// Pending is how many stored messages the consumer has not come to yet.
+// Pending is how many stored messages the consumer has not come to yet; of a part, those of its own partition.
 func (c *Consumer) Pending() uint64 {
 	b := &c.back
 	if c.Counted() {

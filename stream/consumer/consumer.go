@@ -8,6 +8,7 @@ import (
 	"godwit/protocol/jsapi"
 	"godwit/protocol/subject"
 	"godwit/stream/segment"
+	"godwit/stream/sequence"
 )
 
 // Position is a place in the consumer's own numbering and in the stream's.
@@ -27,6 +28,13 @@ type Options struct {
 	// Resolved is told of each message that the consumer is done with for good: acknowledged, given up by a client, or
 	// delivered if nothing is acknowledged. nil tells nobody. Only the partition's turn may change it.
 	Resolved func(seq uint64)
+
+	// What a consumer needs that is one of the parts of a consumer that spans the partitions of a stream. Share returns what
+	// they have in common, nil for any other consumer; it is called when work begins.
+	Numbers sequence.Scheme
+	Share   func(c *Consumer) *Shared
+	Wake    func() // has the partition call Deliver soon; safe for concurrent use
+	Flush   func() // hands over what Out was given
 }
 
 // Consumer is one consumer. It belongs to the partition's turn, save for what Options gave, which is immutable but for
@@ -59,18 +67,29 @@ type Consumer struct {
 	back    backlog
 
 	// Demand.
-	wait    waiting
-	push    push
+	*demand
+	shared  *Shared // nil: this is the whole consumer
+	shown   counts  // what is part of the sums in shared
+	own     demand  // the demand of a consumer that shares nothing
 	pace    pace
-	touched int64 // when somebody last showed interest
-	sample  int   // percent of acknowledgements that are reported
-	waiting bool  // for the end of a pause
+	sample  int  // percent of acknowledgements that are reported
+	waiting bool // for the end of a pause
+	sending bool // something was sent since Flush
 
 	confirm confirms
 	num     struct{ stream, consumer, time, pending decimal }
 	reply   []byte // scratch for ack reply subjects
 	head    []byte // scratch for header blocks
 	msg     Message
+}
+
+// demand is who wants messages, and what they were told.
+type demand struct {
+	wait    waiting
+	push    push
+	touched int64 // when somebody last showed interest
+	used    int64 // when something was last delivered or acknowledged
+	free    int64 // when what was sent is paid for; see pace
 }
 
 // candidate is the next message to deliver: new, or an exception delivered again.
@@ -90,6 +109,7 @@ type confirms struct {
 // New returns a consumer that starts at sequence 1; see Start.
 func New(o Options) *Consumer {
 	c := &Consumer{Options: o, out: o.Out, next: 1}
+	c.demand = &c.own
 	c.prefix = []byte("$JS.ACK." + o.Stream + "." + o.Name + ".")
 	c.pend.silent = o.Volatile
 	c.wait.due = math.MaxInt64
@@ -117,6 +137,8 @@ func (c *Consumer) configure(cfg *jsapi.ConsumerConfig) {
 // Update changes the configuration of a running consumer. If the filter changed, the partition counts the backlog
 // anew with SetBacklog.
 func (c *Consumer) Update(cfg *jsapi.ConsumerConfig) {
+	c.enter()
+	defer c.leave()
 	resort := cfg.PriorityPolicy == jsapi.PriorityPrioritized && c.cfg.PriorityPolicy != cfg.PriorityPolicy
 	c.configure(cfg)
 	if resort {
@@ -221,6 +243,8 @@ func (c *Consumer) Rest() {
 
 // Close ends all that waits: pull requests hear that the consumer was deleted, or that the server is going.
 func (c *Consumer) Close(shutdown bool) {
+	c.enter()
+	defer c.leave()
 	for c.wait.n > 0 {
 		r := c.wait.pop()
 		if shutdown {
@@ -230,6 +254,7 @@ func (c *Consumer) Close(shutdown bool) {
 		}
 	}
 	if c.Config().Push() && !shutdown && c.push.active {
+		c.push.active = false
 		c.status(c.push.subject, statusDeleted)
 	}
 	c.Rest()

@@ -10,15 +10,30 @@ import (
 // deliverMax bounds the bytes that a consumer sends in one turn, so that a busy one starves nobody.
 const deliverMax = 512 << 10
 
+// stop is why a consumer sends no more in a turn.
+type stop uint8
+
+const (
+	stopNobody  stop = iota // nobody wants anything, or may have it
+	stopNothing             // there is nothing to send
+	stopHeld                // it is not yet time for the next message
+	stopLimit               // too many are not acknowledged
+	stopWindow              // too much is on its way
+	stopBound               // it had its share of the turn
+)
+
 // Deliver sends what demand and limits allow. It returns true if there is more that only the bounds of a turn stopped.
 func (c *Consumer) Deliver(now int64) (more bool) {
-	if c.cfg.Push() {
-		return c.deliverPush(now)
+	switch {
+	case c.shared != nil:
+		return c.deliverPart(now)
+	case c.cfg.Push():
+		return c.deliverPush(now) == stopBound
 	}
-	return c.deliverPull(now)
+	return c.deliverPull(now) == stopBound
 }
 
-func (c *Consumer) deliverPull(now int64) (more bool) {
+func (c *Consumer) deliverPull(now int64) stop {
 	sent, scanned := 0, 0
 	if c.wait.n > 0 {
 		c.touched = now
@@ -31,24 +46,26 @@ func (c *Consumer) deliverPull(now int64) (more bool) {
 			continue
 		}
 		if sent >= deliverMax {
-			return true
+			return stopBound
 		}
 		switch c.fetch(now, &scanned) {
 		case foundMore:
-			return true
+			return stopBound
 		case foundNothing, foundPause:
-			c.endNoWait()
-			return false
+			if !c.othersReady() {
+				c.endNoWait()
+			}
+			return stopNothing
 		case foundLimit:
-			return false
+			return stopLimit
 		}
 		if c.pace.on && c.hold(now) {
-			return false
+			return stopHeld
 		}
 		if c.cfg.PriorityPolicy != jsapi.PriorityNone {
 			if !c.pick(now) {
 				c.endNoWait()
-				return false
+				return stopNobody
 			}
 			if r = c.wait.front(); r.expires > 0 && now >= r.expires {
 				continue // the next round ends it
@@ -88,7 +105,7 @@ func (c *Consumer) deliverPull(now int64) (more bool) {
 		}
 		c.wait.put(c.wait.pop())
 	}
-	return false
+	return stopNobody
 }
 
 // endNoWait ends the requests that do not want to wait for more than there is.
@@ -113,7 +130,7 @@ func (c *Consumer) ackSubject() []byte {
 	if c.cand.again != nil {
 		count = uint64(c.cand.again.Deliveries) + 1
 	}
-	pending := c.Pending()
+	pending := uint64(max(0, c.pendingAll()))
 	if c.cand.again == nil && pending > 0 {
 		pending--
 	}
@@ -124,9 +141,9 @@ func (c *Consumer) ackSubject() []byte {
 		b = strconv.AppendUint(b, count, 10)
 	}
 	b = append(b, '.')
-	b = append(b, c.num.stream.digits(c.cand.seq)...)
+	b = append(b, c.num.stream.digits(c.Numbers.Global(c.cand.seq))...)
 	b = append(b, '.')
-	b = append(b, c.num.consumer.digits(c.delivered.Consumer+1)...)
+	b = append(b, c.num.consumer.digits(c.nextNumber())...)
 	b = append(b, '.')
 	b = append(b, c.num.time.digits(uint64(c.cand.time))...)
 	b = append(b, '.')
@@ -147,6 +164,7 @@ func (c *Consumer) send(to, reply []byte) int {
 		c.head = appendPin(nil, c.msg.Header, c.pin.id)
 		c.msg.Header = c.head
 	}
+	c.sending = true
 	return c.out.Deliver(to, &c.msg)
 }
 
@@ -169,8 +187,11 @@ func openHeader(b, header []byte) []byte {
 // delivery notes that the candidate was sent.
 func (c *Consumer) delivery(now int64) {
 	seq := c.cand.seq
+	if c.shared != nil {
+		c.shared.last = Position{c.nextNumber(), max(c.shared.last.Stream, c.Numbers.Global(seq))}
+	}
 	c.delivered.Consumer++
-	c.lastTime = now
+	c.lastTime, c.used = now, now
 	c.log.dirty = true
 	if e := c.cand.again; e != nil {
 		c.pend.redeliver(e, later(now, c.ackWait(e.Deliveries+1)))

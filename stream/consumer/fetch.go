@@ -70,7 +70,7 @@ func (c *Consumer) fetch(now int64, scanned *int) found {
 
 // full says whether too many deliveries are not acknowledged for a new one.
 func (c *Consumer) full() bool {
-	return c.tracks() && c.cfg.MaxAckPending > 0 && c.pend.len() >= c.cfg.MaxAckPending
+	return c.tracks() && c.cfg.MaxAckPending > 0 && c.unacked() >= c.cfg.MaxAckPending
 }
 
 // fetchLast finds the next of the last messages of subjects.

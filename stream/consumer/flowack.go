@@ -18,7 +18,7 @@ func (c *Consumer) ackFlow(seq uint64, now int64) {
 	if c.settleTo(seq) == 0 {
 		return
 	}
-	c.ackTime = now
+	c.ackTime, c.used = now, now
 	c.log.dirty = true
 	c.moveFloor()
 }

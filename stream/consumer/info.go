@@ -9,6 +9,8 @@ import (
 // Info describes the consumer. Config is shared: the caller replaces it rather than change it.
 func (c *Consumer) Info(now int64) *jsapi.ConsumerInfo {
 	c.follow()
+	c.enter()
+	defer c.leave()
 	if c.wait.n > 0 {
 		c.dropUninterested() // only those that somebody waits for are counted
 	}
@@ -17,13 +19,13 @@ func (c *Consumer) Info(now int64) *jsapi.ConsumerInfo {
 		Name:           c.Name,
 		Created:        c.Created,
 		Config:         c.cfg,
-		Delivered:      jsapi.SequenceInfo{Consumer: c.delivered.Consumer, Stream: c.delivered.Stream, Last: stamp(c.lastTime)},
-		AckFloor:       jsapi.SequenceInfo{Consumer: c.floor.Consumer, Stream: c.floor.Stream, Last: stamp(c.ackTime)},
+		Delivered:      jsapi.SequenceInfo{Consumer: c.delivered.Consumer, Stream: c.Numbers.Global(c.delivered.Stream), Last: stamp(c.lastTime)},
+		AckFloor:       jsapi.SequenceInfo{Consumer: c.floor.Consumer, Stream: c.Numbers.Global(c.floor.Stream), Last: stamp(c.ackTime)},
 		NumAckPending:  c.pend.len(),
 		NumRedelivered: c.pend.repeat,
 		NumWaiting:     c.wait.n,
 		NumPending:     c.Pending(),
-		PushBound:      c.Bound(),
+		PushBound:      c.bound(),
 		Time:           time.Unix(0, now).UTC(),
 		PriorityGroups: c.groups(),
 	}

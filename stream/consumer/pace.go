@@ -17,8 +17,7 @@ const (
 // of the durable state: after a restart the next message may go at once.
 type pace struct {
 	on     bool   // any of it is wanted
-	bits   uint64 // per second; 0 no limit
-	free   int64  // when what was sent is paid for
+	bits   uint64 // per second; 0 no limit. What was sent is paid for at demand.free
 	openAt int64  // when the message that is held back may go; 0 if there is none
 
 	// Replay.
@@ -46,7 +45,7 @@ func (c *Consumer) hold(now int64) bool {
 	p := &c.pace
 	at := int64(0)
 	if p.bits > 0 {
-		at = p.free - paceSlack
+		at = c.free - paceSlack
 	}
 	if c.cand.again == nil && p.stored > 0 && c.cand.seq <= p.to {
 		if gap := c.cand.time - p.stored; gap >= replayGapMin {
@@ -64,7 +63,7 @@ func (c *Consumer) hold(now int64) bool {
 func (c *Consumer) paid(now int64, size int) {
 	p := &c.pace
 	if p.bits > 0 {
-		p.free = later(max(p.free, now), int64(float64(size)*8e9/float64(p.bits)))
+		c.free = later(max(c.free, now), int64(float64(size)*8e9/float64(p.bits)))
 	}
 	if c.cand.again == nil {
 		p.stored, p.sent = c.cand.time, now

@@ -98,8 +98,7 @@ func (c *Consumer) overflows(r *request) bool {
 	if k == nil || k.minPending <= 0 && k.minAckPending <= 0 {
 		return true
 	}
-	return k.minPending > 0 && c.Pending() >= uint64(k.minPending) ||
-		k.minAckPending > 0 && int64(c.pend.len()) >= k.minAckPending
+	return k.minPending > 0 && c.pendingAll() >= k.minPending || k.minAckPending > 0 && int64(c.unacked()) >= k.minAckPending
 }
 
 // pickPinned finds the request of the pinned client, and pins one if none is.

@@ -184,6 +184,9 @@ func (c *Consumer) Activate(now int64, lasts []uint64) {
 		c.moveFloor()
 	}
 	c.touched = now
+	if c.Share != nil {
+		c.join(c.Share(c), now)
+	}
 	c.pin.due = later(now, int64(c.cfg.PriorityTimeout))
 	c.pace.restart(c.cfg, c.Store.High())
 	c.follow()

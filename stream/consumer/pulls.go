@@ -9,6 +9,8 @@ import (
 // ApplyPulls takes pull requests.
 func (c *Consumer) ApplyPulls(b *PullBatch, now int64) {
 	c.follow()
+	c.enter()
+	defer c.leave()
 	from := uint32(0)
 	for i := range b.pulls {
 		c.pull(&b.pulls[i], b.text[from:b.ends[i]], now)
@@ -49,6 +51,9 @@ func (c *Consumer) pull(p *Pull, reply []byte, now int64) {
 		c.rank(r, p, now)
 	}
 	c.wait.push(r)
+	if c.shared != nil {
+		c.shared.opened = true
+	}
 	if c.cfg.PriorityPolicy == jsapi.PriorityPrioritized {
 		c.wait.rise()
 	}
@@ -75,7 +80,7 @@ func (c *Consumer) refuse(p *Pull) string {
 // mayWait decides about a request that does not want to wait: it is answered at once if there is nothing, or nothing
 // that is not wanted by others already.
 func (c *Consumer) mayWait(p *Pull, reply []byte) bool {
-	there := c.Pending() + uint64(c.pend.queued)
+	there := c.pendingAll() + c.queuedAll()
 	if there == 0 {
 		if p.Expires == 0 {
 			c.status(reply, statusNoMessages)
@@ -83,9 +88,9 @@ func (c *Consumer) mayWait(p *Pull, reply []byte) bool {
 		}
 		return true
 	}
-	wanted := uint64(0)
+	wanted := int64(0)
 	for i := range c.wait.n {
-		wanted += uint64(max(1, (*c.wait.at(i)).left))
+		wanted += int64(max(1, (*c.wait.at(i)).left))
 	}
 	if wanted >= there {
 		c.status(reply, statusPending)

@@ -48,8 +48,12 @@ func (p *push) configure(cfg *jsapi.ConsumerConfig) {
 
 // Bound says whether somebody listens on the deliver subject.
 func (c *Consumer) Bound() bool {
-	return c.cfg.Push() && c.out.Interest(c.push.subject, c.push.group)
+	c.enter()
+	defer c.leave()
+	return c.bound()
 }
+
+func (c *Consumer) bound() bool { return c.cfg.Push() && c.out.Interest(c.push.subject, c.push.group) }
 
 // look finds out whether somebody listens.
 func (c *Consumer) look(now int64) {
@@ -62,6 +66,9 @@ func (c *Consumer) look(now int64) {
 		p.out, p.asked, p.ask = 0, 0, p.ask[:0]
 		if c.byFlow() {
 			c.pend.requeue()
+		}
+		if c.shared != nil {
+			c.shared.opened = true
 		}
 	}
 	if p.active || was {
@@ -86,37 +93,39 @@ func (c *Consumer) lost(now int64) {
 	c.push.checkAt = later(now, c.lookEvery(now))
 }
 
-func (c *Consumer) deliverPush(now int64) (more bool) {
+func (c *Consumer) deliverPush(now int64) stop {
 	p := &c.push
 	if !p.active && (now >= p.checkAt || c.Store.High() != p.high) {
 		if now < p.lookAt {
 			p.checkAt = min(p.checkAt, p.lookAt)
-			return false
+			return stopNobody
 		}
 		c.look(now)
 	}
 	if !p.active {
-		return false
+		return stopNobody
 	}
 	sent, scanned := 0, 0
 	for sent < deliverMax {
 		if p.window > 0 && p.out > p.window {
-			return false
+			return stopWindow
 		}
 		switch c.fetch(now, &scanned) {
 		case foundMore:
-			return true
-		case foundNothing, foundLimit, foundPause:
-			return false
+			return stopBound
+		case foundNothing, foundPause:
+			return stopNothing
+		case foundLimit:
+			return stopLimit
 		}
 		if c.pace.on && c.hold(now) {
-			return false
+			return stopHeld
 		}
 		reply := c.ackSubject()
 		size := len(c.cand.rec.Subject) + len(c.cand.rec.Header) + len(c.cand.rec.Value) + len(reply)
 		if c.send(p.subject, reply) == 0 {
 			c.lost(now)
-			return false
+			return stopNobody
 		}
 		sent += size
 		if c.pace.on {
@@ -131,7 +140,7 @@ func (c *Consumer) deliverPush(now int64) (more bool) {
 			}
 		}
 	}
-	return true
+	return stopBound
 }
 
 // askFlow asks the client to answer once it has handled everything before.
@@ -152,11 +161,16 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 // FlowReply takes an answer to a flow control request; subject is the one it came on, seq the stream sequence up to which
 // the client says it is, 0 if it does not say.
 func (c *Consumer) FlowReply(subject []byte, seq uint64, now int64) {
+	c.enter()
+	defer c.leave()
 	p := &c.push
 	if len(p.ask) == 0 || !bytes.Equal(subject, p.ask) {
 		return
 	}
 	p.window = min(2*p.window, windowMax)
+	if c.shared != nil {
+		c.shared.opened = true
+	}
 	p.out = max(0, p.out-p.asked)
 	p.ask = p.ask[:0]
 	if c.byFlow() {
@@ -187,7 +201,7 @@ func (c *Consumer) nextPush() int64 {
 	if p.active && c.cfg.Heartbeat > 0 {
 		due = p.beatAt
 	}
-	if c.cfg.InactiveThreshold > 0 || !p.active && (c.cfg.Heartbeat > 0 || c.pend.queued > 0 || c.Pending() > 0) {
+	if c.cfg.InactiveThreshold > 0 || !p.active && (c.cfg.Heartbeat > 0 || c.queuedAll() > 0 || c.pendingAll() > 0) {
 		due = min(due, p.checkAt)
 	}
 	return due

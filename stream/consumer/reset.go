@@ -17,7 +17,7 @@ func (c *Consumer) ResetTo(seq, begin uint64) (uint64, *jsapi.Error) {
 	switch c.cfg.DeliverPolicy {
 	case jsapi.DeliverAll:
 	case jsapi.DeliverByStartSequence:
-		if seq < c.cfg.OptStartSeq {
+		if seq < c.Numbers.From(c.cfg.OptStartSeq) {
 			return no("below start seq")
 		}
 	case jsapi.DeliverByStartTime:
@@ -53,7 +53,9 @@ func (c *Consumer) Reset(seq uint64, lasts []uint64) {
 	if c.reader != nil {
 		c.reader.Seek(c.next)
 	}
+	c.enter()
 	c.push.out, c.push.asked, c.push.ask = 0, 0, c.push.ask[:0]
+	c.leave()
 	c.pace.restart(c.cfg, c.Store.High())
 	c.log.full, c.log.dirty = true, true
 	c.follow()

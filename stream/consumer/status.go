@@ -64,9 +64,13 @@ func (c *Consumer) statusLeft(r *request, text string) {
 // heartbeat sends the sign of life that says how far deliveries are; stalled is an unanswered flow control subject.
 func (c *Consumer) heartbeat(to []byte, stalled []byte) int {
 	b := append(c.head[:0], statusLine+statusHeartbeat+crlf+headerLastConsumer...)
-	b = strconv.AppendUint(b, c.delivered.Consumer, 10)
+	last := c.delivered
+	if c.shared != nil {
+		last = c.shared.last
+	}
+	b = strconv.AppendUint(b, last.Consumer, 10)
 	b = append(b, crlf+headerLastStream...)
-	b = strconv.AppendUint(b, c.delivered.Stream, 10)
+	b = strconv.AppendUint(b, last.Stream, 10)
 	if len(stalled) > 0 {
 		b = append(b, crlf+headerStalled...)
 		b = append(b, stalled...)
@@ -79,5 +83,6 @@ func (c *Consumer) heartbeat(to []byte, stalled []byte) int {
 func (c *Consumer) sendHead(to, reply, header []byte) int {
 	c.head = header
 	c.msg = Message{Subject: to, Reply: reply, Header: header}
+	c.sending = true
 	return c.out.Deliver(to, &c.msg)
 }

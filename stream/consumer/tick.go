@@ -12,6 +12,9 @@ const never = math.MaxInt64
 // Tick does what is due: deadlines of deliveries and requests, heartbeats.
 func (c *Consumer) Tick(now int64) {
 	c.follow()
+	c.enter()
+	defer c.leave()
+	home := c.home()
 	if c.wait.n > 0 {
 		c.touched = now
 	}
@@ -19,7 +22,7 @@ func (c *Consumer) Tick(now int64) {
 		c.pend.expire(now, c.ackWait(1), c.park)
 		c.log.dirty = true
 	}
-	if c.wait.n > 0 && c.wait.due <= now {
+	if home && c.wait.n > 0 && c.wait.due <= now {
 		c.wait.filter(func(r *request) bool {
 			if r.expires > 0 && now >= r.expires {
 				c.statusLeft(r, statusTimeout)
@@ -32,7 +35,7 @@ func (c *Consumer) Tick(now int64) {
 			return true
 		})
 	}
-	if c.cfg.Push() {
+	if home && c.cfg.Push() {
 		c.tickPush(now)
 	}
 	if c.pace.openAt <= now {
@@ -49,15 +52,18 @@ func (c *Consumer) Tick(now int64) {
 
 // NextDue is when Tick is to be called next, a time that never comes if there is nothing to do.
 func (c *Consumer) NextDue(now int64) int64 {
+	c.enter()
+	defer c.leave()
+	home := c.home()
 	due := int64(never)
 	if c.tracks() && !c.byFlow() {
 		due = c.pend.nextDue(c.ackWait(1))
 	}
-	if c.wait.n > 0 {
-		due = min(due, c.wait.due)
-	}
-	if c.cfg.Push() {
-		due = min(due, c.nextPush())
+	if home {
+		due = min(due, c.demandDue())
+		if c.shared != nil {
+			c.shared.due = c.demandDue()
+		}
 	}
 	if c.pace.openAt > 0 {
 		due = min(due, c.pace.openAt)
@@ -69,15 +75,37 @@ func (c *Consumer) NextDue(now int64) int64 {
 		c.waiting = true
 		due = min(due, jsapi.Nanos(*u))
 	}
-	return min(due, c.inactiveAt(now))
+	if home {
+		due = min(due, c.inactiveAt(now))
+	}
+	return due
 }
 
-// Demand says whether somebody waits for messages.
-func (c *Consumer) Demand() bool { return c.cfg.Push() || c.wait.n > 0 }
+// demandDue is when requests, or who is pushed to, are to be looked at.
+func (c *Consumer) demandDue() int64 {
+	due := int64(never)
+	if c.wait.n > 0 {
+		due = c.wait.due
+	}
+	if c.cfg.Push() {
+		due = min(due, c.nextPush())
+	}
+	return due
+}
+
+// Demand says whether somebody waits for messages, or wants to know that there are some.
+func (c *Consumer) Demand() bool {
+	if c.shared != nil {
+		return !c.announced()
+	}
+	return c.cfg.Push() || c.wait.n > 0
+}
 
 // Inactive says whether the consumer has been unused for longer than its threshold and is to be deleted.
 func (c *Consumer) Inactive(now int64) bool {
-	if c.cfg.InactiveThreshold <= 0 || now < c.inactiveAt(now) {
+	c.enter()
+	defer c.leave()
+	if c.cfg.InactiveThreshold <= 0 || !c.home() || now < c.inactiveAt(now) {
 		return false
 	}
 	if c.cfg.Push() {
@@ -94,8 +122,8 @@ func (c *Consumer) inactiveAt(now int64) int64 {
 		return never
 	}
 	at := later(c.touched, threshold)
-	if !c.cfg.Push() && c.pend.len() > 0 {
-		at = max(at, later(max(c.lastTime, c.ackTime), c.ackWait(math.MaxInt32)))
+	if !c.cfg.Push() && c.unacked() > 0 {
+		at = max(at, later(c.used, c.ackWait(math.MaxInt32)))
 	}
 	if c.wait.n > 0 && at <= now && !c.gone() {
 		at = later(now, threshold)
