@@ -51,7 +51,12 @@ func jetStreamBlock() *conf.Block[build] {
 			}
 			b.JetStream.SegmentSize = n
 		}},
-		conf.Field[build]{Key: "disk_reserve", Type: "size", Unit: "bytes", Default: "256MB", Doc: "While less of the disk is free, publishes into file streams are refused; default is 5 % of the disk if that is less. Not in nats-server.", Set: memorySetter(func(b *build) *int64 { return &b.JetStream.DiskReserve })},
+		conf.Field[build]{Key: "disk_reserve", Type: "size", Unit: "bytes", Default: "256MB", Doc: "While less of the disk is free, publishes into file streams are refused; default is 5 % of the disk if that is less, and 0 is none. Not in nats-server.", Set: func(d *conf.Decoder, key string, v *conf.Value, b *build) {
+			memorySetter(func(b *build) *int64 { return &b.JetStream.DiskReserve })(d, key, v, b)
+			if b.JetStream.DiskReserve == 0 {
+				b.JetStream.DiskReserve = -1
+			}
+		}},
 		conf.Field[build]{Key: "own_file_system", Type: "boolean", Doc: "Nothing else writes to the file system of the store directory, so it may be synced as a whole where many streams wait; default is true if it is mounted at store_dir. Linux and ext4 only. Not in nats-server.", Set: func(d *conf.Decoder, key string, v *conf.Value, b *build) {
 			if v.Kind != conf.Bool {
 				d.Errorf(v, "Expected 'true' or 'false' for %q, got %v", key, v)

@@ -24,7 +24,7 @@ const (
 type disk struct {
 	fs      vfs.FS
 	dir     string
-	reserve int64                       // bytes; 0: the default
+	reserve int64                       // bytes; 0: the default, below: none
 	changed func(full bool, free int64) // called by the goroutine when full has changed
 
 	full atomic.Bool
@@ -98,8 +98,8 @@ func (d *disk) check() {
 		d.full.Store(false)
 		return
 	}
-	reserve := d.reserve
-	if reserve == 0 {
+	reserve := max(d.reserve, 0)
+	if d.reserve == 0 {
 		reserve = min(diskMost, total/diskPart)
 	}
 	d.free.Store(free)

@@ -49,7 +49,7 @@ type Options struct {
 	CacheBytes          int64              // memory for messages that are read one by one, of all streams; default 64 MiB
 	Batches             stream.BatchLimits // of every stream; the budget is the service's own
 	Logf, Warnf         func(format string, args ...any)
-	Reserve             int64                             // bytes of the disk left free by publishes; default 256 MiB, or 5 % of the disk if that is less
+	Reserve             int64                             // bytes of the disk left free by publishes; default 256 MiB, or 5 % of the disk if that is less; below 0 none
 	Volume              vfs.Volume                        // the file system of StoreDir, which nothing else uses: it may be synced as a whole; or nil
 	SystemAccount       string                            // it has no streams of its own
 	SystemAdvisory      func(subject string, body []byte) // publishes on the system account; may be nil

@@ -17,7 +17,7 @@ type JetStream struct {
 
 	TailMemory  int64 // bytes of memory for messages stored lately, of all streams; 0 is the default
 	CacheMemory int64 // bytes of memory for messages read one by one, of all streams; 0 is the default
-	DiskReserve int64 // bytes of the disk that publishes leave free; 0 is the default
+	DiskReserve int64 // bytes of the disk that publishes leave free; 0 is the default, below is none
 	// OwnFileSystem says that nothing else uses the file system of StoreDir; nil: if it is mounted there.
 	OwnFileSystem *bool
 
