@@ -57,7 +57,7 @@ func jetStreamBlock() *conf.Block[build] {
 				b.JetStream.DiskReserve = -1
 			}
 		}},
-		conf.Field[build]{Key: "own_file_system", Type: "boolean", Doc: "Nothing else writes to the file system of the store directory, so it may be synced as a whole where many streams wait; default is true if it is mounted at store_dir. Linux and ext4 only. Not in nats-server.", Set: func(d *conf.Decoder, key string, v *conf.Value, b *build) {
+		conf.Field[build]{Key: "own_file_system", Type: "boolean", Doc: "Nothing else writes to the file system of the store directory, so it may be synced as a whole where many streams wait; default is true if it is mounted at store_dir. Linux 5.17 and ext4 with a journal only. Not in nats-server.", Set: func(d *conf.Decoder, key string, v *conf.Value, b *build) {
 			if v.Kind != conf.Bool {
 				d.Errorf(v, "Expected 'true' or 'false' for %q, got %v", key, v)
 				return
