@@ -122,6 +122,53 @@ func TestRequestsDoNotWaitForRoom(t *testing.T) {
 	waitFor(t, func() bool { return b.state().Msgs == 0 })
 }
 
+// TestFullDiskGathersNothing has a consumer and a schedule go on while the disk is full: nothing is appended for them before
+// there is room, and then nothing is missing.
+func TestFullDiskGathersNothing(t *testing.T) {
+	var full atomic.Bool
+	mem := vfs.NewMem()
+	faults := vfs.Inject(mem, func(op vfs.Op) *vfs.Fault {
+		if full.Load() && op.Kind == vfs.OpWrite {
+			return &vfs.Fault{Err: syscall.ENOSPC}
+		}
+		return nil
+	})
+	now := &clock{now: 1e18}
+	b := openBench(t, mem, jsapi.StreamConfig{Name: "S", Subjects: []string{"s.>"}, AllowMsgSchedules: true}, now, func(o *Options) { o.FS = faults })
+	b.consumer("c", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubject: "s.a.>"})
+	for range 20 {
+		b.accept(testMsg{subject: "s.a.x", value: "one"})
+	}
+	due := time.Unix(0, 1e18).Add(time.Second).UTC().Format(time.RFC3339Nano)
+	b.accept(testMsg{subject: "s.schedule", headers: []string{"Nats-Schedule: @at " + due, "Nats-Schedule-Target: s.b"}})
+	_, replies := b.pull("c", 20)
+	full.Store(true)
+	batch := b.p.NewBatch()
+	batch.Add([]byte("s.z"), nil, nil, nil)
+	b.p.Publish(batch, true)
+	waitFor(t, func() bool { return b.p.Stalled() != nil })
+	for _, r := range replies {
+		b.ack("c", r)
+		now.pass(10 * progressEvery)
+		b.inTurn(func() {})
+	}
+	b.inTurn(func() {
+		if n := b.p.flights.len(); n != 1 { // the message
+			t.Errorf("%d batches are in flight", n)
+		}
+	})
+	full.Store(false)
+	waitFor(t, func() bool { return b.p.Stalled() == nil && b.state().LastSeq == 23 })
+	now.pass(progressEvery)
+	b.inTurn(func() {})
+	waitFor(t, func() (ok bool) { b.inTurn(func() { ok = b.p.flights.len() == 0 }); return ok })
+	b = b.restart(false)
+	defer b.close()
+	if info, err := b.p.ConsumerInfo("c"); err != nil || info.NumAckPending != 0 || info.AckFloor.Consumer != 20 {
+		t.Errorf("%+v %v", info, err)
+	}
+}
+
 func answer(t *testing.T, c chan consumer.Message) consumer.Message {
 	t.Helper()
 	select {

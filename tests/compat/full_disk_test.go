@@ -81,6 +81,8 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(stored-9, stored)
+	harness.Eventually(t, publish)
+	stored++
 
 	// Not even the reserve is left.
 	filler, err := os.Create(filepath.Join(dir, "filler"))
@@ -94,24 +96,23 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, func() error {
-		if err := publish(); !refused(err) {
-			return fmt.Errorf("publish on a disk that is full to the last byte: %w", err)
+		if code, body := s.Answer(t, "/healthz"); code != http.StatusServiceUnavailable {
+			return fmt.Errorf("health: %d %s", code, body)
 		}
 		return nil
 	})
-	check(stored-9, stored)
+	if err := publish(); !refused(err) {
+		t.Errorf("publish on a disk that is full to the last byte: %v", err)
+	}
+	check(stored-10, stored)
 	if err := filler.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filler.Name()); err != nil {
 		t.Fatal(err)
 	}
-	// The room of the file is not enough; a purge of everything makes some.
-	if err := st.Purge(ctx); err != nil {
-		t.Fatal(err)
-	}
 	harness.Eventually(t, publish)
-	check(stored+1, stored+1)
+	check(stored-10, stored+1)
 	harness.Eventually(t, func() error {
 		if code, body := s.Answer(t, "/healthz"); code != http.StatusOK {
 			return fmt.Errorf("health: %d %s", code, body)
@@ -126,7 +127,7 @@ func TestFullDisk(t *testing.T) {
 	if st, err = js.Stream(ctx, "S"); err != nil {
 		t.Fatal(err)
 	}
-	check(stored+1, stored+1)
+	check(stored-10, stored+1)
 }
 
 // smallDisk mounts a small file system.
@@ -161,8 +162,13 @@ func TestFullDiskWithoutReserve(t *testing.T) {
 		}
 	}
 	connect()
-	for _, cfg := range []jetstream.StreamConfig{{Name: "S", Subjects: []string{"s.>"}}, {Name: "M", Mirror: &jetstream.StreamSource{Name: "S"}}, {Name: "T", Subjects: []string{"t"}}} {
+	for _, cfg := range []jetstream.StreamConfig{{Name: "S", Subjects: []string{"s.>"}}, {Name: "M", Mirror: &jetstream.StreamSource{Name: "S"}}, {Name: "T", Subjects: []string{"t"}}, {Name: "V", Subjects: []string{"v"}}} {
 		if _, err := js.CreateStream(ctx, cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 8 {
+		if _, err := js.Publish(ctx, "v", make([]byte, 1<<19)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -232,7 +238,7 @@ func TestFullDiskWithoutReserve(t *testing.T) {
 	check()
 	fill()
 	// What needs no room makes some.
-	if err := js.DeleteStream(ctx, "M"); err != nil {
+	if err := js.DeleteStream(ctx, "V"); err != nil {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, func() error {
