@@ -66,6 +66,7 @@ func (s *Server) newOperators(o *options.Options) error {
 func (p *operators) changed(ch jwtauth.Change) {
 	s := p.s
 	a := s.accounts.Ensure(ch.Account.Key, ch.Account.Settings.Limits)
+	a.SetTrace(ch.Account.Settings.Trace)
 	p.setTerms(ch)
 	if s.js.Load() != nil && !ch.Ended {
 		if err := s.enableAccountStreams(a, ch.Account.Settings.JetStream); err != nil {

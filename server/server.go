@@ -111,6 +111,9 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	s.monitor = monitor.New(monitor.Options{Source: source{Server: s}, Logger: s.log,
 		Collectors: []monitor.Collector{monitor.CollectorFunc(s.collectExchange), monitor.CollectorFunc(s.collectQuotas)}})
 	s.sys = system.New(system.Options{Host: host{s}, Monitor: s.monitor, Accounts: s.accounts, Log: s.log})
+	if s.sys != nil {
+		s.env.Follow = s.sys.PublishTrace
+	}
 	s.setTerms(o, nil)
 	if err := s.newOperators(o); err != nil {
 		return nil, err

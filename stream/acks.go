@@ -108,6 +108,7 @@ func (p *Partition) refuseAll(b *PubBatch, why *jsapi.Error, header string) {
 		p.refuse.out.Flush()
 		p.refuse.Unlock()
 	}
+	b.tellFollowers(why)
 	p.free(b)
 }
 

@@ -65,6 +65,7 @@ func (p *Partition) answerPubs(f *flight) {
 		if !p.cfg.NoAck {
 			p.ack.answer(p.out, b)
 		}
+		b.tellFollowers(nil)
 		if !b.internal {
 			p.box.release(b.Size())
 		}

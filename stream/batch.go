@@ -46,6 +46,7 @@ type PubBatch struct {
 	internal  bool               // made by the partition itself: it counts for no sender
 	transform *subject.Transform // nil: subjects stay as they are
 	subject   []byte             // scratch
+	followers []follower         // are told what became of messages
 }
 
 // result is what became of one message.

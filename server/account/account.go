@@ -26,6 +26,7 @@ type Account struct {
 	index  *router.Index
 	limits atomic.Pointer[options.AccountLimits]
 	quota  *quota.Tenant
+	trace  atomic.Pointer[options.MsgTrace]
 	conns  atomic.Int32
 	total  atomic.Uint64 // connections ever
 	slow   atomic.Int64
@@ -54,6 +55,12 @@ func (a *Account) Index() *router.Index { return a.index }
 
 // Limits returns the limits in force. The result is shared.
 func (a *Account) Limits() *options.AccountLimits { return a.limits.Load() }
+
+// Trace says where traces of messages go that carry a trace context; nil for nowhere. The result is shared.
+func (a *Account) Trace() *options.MsgTrace { return a.trace.Load() }
+
+// SetTrace sets what Trace returns.
+func (a *Account) SetTrace(t *options.MsgTrace) { a.trace.Store(t) }
 
 // Join counts a connection in, unless the account has all it may: ErrConnections. Each success is undone by Leave.
 func (a *Account) Join() error {
@@ -114,8 +121,9 @@ func (r *Registry) Update(o *options.Options) {
 	if !o.NoSystemAccount {
 		named[systemName(o)] = options.NoAccountLimits()
 	}
+	traces := map[string]*options.MsgTrace{}
 	for _, a := range o.Accounts {
-		named[a.Name] = a.Limits
+		named[a.Name], traces[a.Name] = a.Limits, a.Trace
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,6 +136,7 @@ func (r *Registry) Update(o *options.Options) {
 		if a == nil {
 			a = r.newAccountLocked(name)
 		}
+		a.trace.Store(traces[name])
 		a.limits.Store(&limits)
 	}
 }

@@ -189,7 +189,7 @@ func (x *exchange) importLocked(j *judged, name string, importer *Account, index
 		j.services, j.asked = append(j.services, link), append(j.asked, from.name)
 		return nil
 	}
-	link := &router.StreamLink{From: i.Subject, To: importer.index}
+	link := &router.StreamLink{From: i.Subject, To: importer.index, Importer: importer.name, AllowTrace: i.AllowTrace}
 	if i.Prefix != "" {
 		link.Prefix = strings.TrimSuffix(i.Prefix, ".") + "."
 	}
@@ -265,7 +265,8 @@ func (x *exchange) service(a *Account, i *options.Import, from *Account, e *opti
 		return nil, err
 	}
 	link := &router.ServiceLink{Local: Local(i), To: from.index, Rename: rename, Share: i.Share, Many: e.Response != options.Singleton,
-		Threshold: cmp.Or(max(e.Threshold, 0), router.DefaultThreshold), Importer: a.name, Exporter: from.name, Server: x.server}
+		Threshold: cmp.Or(max(e.Threshold, 0), router.DefaultThreshold), Importer: a.name, Exporter: from.name, Server: x.server,
+		AllowTrace: e.AllowTrace}
 	if l := e.Latency; l != nil {
 		link.Latency = &router.Latency{Subject: l.Subject, Sampling: l.Sampling}
 	}

@@ -50,8 +50,9 @@ type Conn struct {
 	inMsgs   uint64
 	inBytes  uint64
 	settings *Settings
-	meter    *quota.Meter // of the quotas that bound the client; nil if none does
-	over     *overflow    // messages that they refuse; nil for none
+	meter    *quota.Meter    // of the quotas that bound the client; nil if none does
+	over     *overflow       // messages that they refuse; nil for none
+	followed []*router.Trace // of messages that are gathered and not handed over yet
 
 	start  time.Time
 	active atomic.Int64 // ns since 1970 of the last bytes read or PING sent to us
@@ -294,6 +295,10 @@ func (c *Conn) count() {
 // handOver hands over what was gathered, and waits a little if others do not keep up.
 func (c *Conn) handOver() {
 	full := c.sender.Flush()
+	for _, t := range c.followed {
+		t.End()
+	}
+	c.followed = nil
 	if c.pinged && !c.ponged.Load() {
 		c.ponged.Store(true)
 	}

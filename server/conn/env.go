@@ -12,6 +12,7 @@ import (
 	"godwit/server/account"
 	"godwit/server/auth"
 	"godwit/server/monitor"
+	"godwit/server/router"
 )
 
 // Env is what all connections of a server share. The server fills it before the first connection.
@@ -35,6 +36,9 @@ type Env struct {
 	// RefusedRequest returns the body of the answer to a request to the JetStream API that a quota refuses, nil for one that
 	// is answered with a status only. The subject is lent. It may be nil.
 	RefusedRequest func(subject []byte, why *jsapi.Error) []byte
+	// Follow publishes what was told of a message that a client of the account has asked to be traced. It must not block, and
+	// may be called by any goroutine; nil traces nothing.
+	Follow func(a *account.Account, t *router.Trace, events []any)
 	// Refused is told of each login that a service of an account has refused.
 	Refused      func(*Conn, *auth.Failure)
 	Left         func(*account.Account)

@@ -25,24 +25,33 @@ func (h *handler) Publish(p *protocol.Pub) error {
 
 // publish routes a message.
 func (c *Conn) publish(p *protocol.Pub) {
-	if !c.may(p) {
+	if p.HeaderLen >= followLeast && c.publishFollowed(p) {
 		return
 	}
-	c.deliver(p)
+	if c.may(p) {
+		c.deliver(p)
+	}
 }
 
 // may reports whether p may be published, and tells the client if not. Deliver follows if so.
 func (c *Conn) may(p *protocol.Pub) bool {
+	refusal := c.refusal(p)
+	if refusal != "" {
+		c.soft(refusal)
+	}
+	return refusal == ""
+}
+
+// refusal says why p may not be published, empty if it may. Deliver follows if so.
+func (c *Conn) refusal(p *protocol.Pub) string {
 	if len(p.Reply) > 0 && reservedReply(p.Reply) {
 		c.sender.Skip()
-		c.soft(fmt.Sprintf("Permissions Violation for Publish with Reply of %q", p.Reply))
-		return false
+		return fmt.Sprintf("Permissions Violation for Publish with Reply of %q", p.Reply)
 	}
 	if !c.sender.May(p) {
-		c.soft(fmt.Sprintf("Permissions Violation for Publish to %q", c.sender.Routed(p)))
-		return false
+		return fmt.Sprintf("Permissions Violation for Publish to %q", c.sender.Routed(p))
 	}
-	return true
+	return ""
 }
 
 func (c *Conn) deliver(p *protocol.Pub) {
@@ -66,6 +75,9 @@ func (c *Conn) publishSpecial(p *protocol.Pub) error {
 	}
 	if c.mode&modePedantic != 0 && !subject.ValidLiteral(string(p.Subject)) {
 		c.soft("Invalid Publish Subject")
+	}
+	if p.HeaderLen >= followLeast && c.publishFollowed(p) {
+		return nil
 	}
 	if c.may(p) {
 		c.ok() // before the message, should the client get it itself

@@ -14,7 +14,8 @@ import (
 
 // publishes receives the messages on a stream's subjects.
 type publishes struct {
-	set *stream.Set
+	set  *stream.Set
+	name string // of the stream
 	// A sender has one batch for each subscription. A stream with several subjects keeps the order in which a client
 	// publishes on them: the batches of one client share what they gather, found by its origin.
 	many bool
@@ -30,8 +31,31 @@ type gathering struct {
 	users   int                // batches of the sender that add to it
 }
 
-func newPublishes(s *stream.Set, many bool) *publishes {
-	return &publishes{set: s, many: many, open: map[router.Origin]*gathering{}}
+func newPublishes(s *stream.Set, name string, many bool) *publishes {
+	return &publishes{set: s, name: name, many: many, open: map[router.Origin]*gathering{}}
+}
+
+// TraceName implements router.TracedStream.
+func (r *publishes) TraceName() string { return r.name }
+
+// TraceOnly implements router.TracedStream.
+func (r *publishes) TraceOnly(subject []byte) (to string, noInterest bool) {
+	to, wanted := r.set.First().Would(subject)
+	return to, !wanted
+}
+
+// followed tells a trace what became of its message.
+func followed(step *router.TraceStep) func(stream.Outcome) {
+	return func(o stream.Outcome) {
+		switch {
+		case o.Err == nil:
+			step.Done(o.Subject, o.Unwanted, "")
+		case o.Err.Code == jsapi.ErrStreamStoreFailed:
+			step.Done(o.Subject, false, o.Err.Description)
+		default:
+			step.Done("", false, o.Err.Description)
+		}
+	}
 }
 
 // NewBatch implements router.Receiver.
@@ -61,6 +85,9 @@ func (b *pubBatch) Add(m *router.Message) {
 		g.used = append(g.used, at)
 	}
 	g.batches[at].Add(m.Subject, m.Reply, m.Header, m.Payload)
+	if m.Trace != nil {
+		g.batches[at].Follow(followed(m.Trace))
+	}
 	if g.batches[at].Full() {
 		b.publish()
 	}

@@ -50,7 +50,7 @@ func (s *Stream) route() {
 	}
 	old := s.subs
 	s.subs = nil
-	pubs := newPublishes(s.set, len(cfg.Subjects) > 1)
+	pubs := newPublishes(s.set, s.name, len(cfg.Subjects) > 1)
 	for _, subj := range cfg.Subjects {
 		s.subs = append(s.subs, s.account.index.SubscribeReceiver(subj, "", pubs))
 	}

@@ -157,6 +157,11 @@ func (r *receiver) Add(m *router.Message) {
 // Flush implements router.Batch.
 func (r *receiver) Flush() {}
 
+// TraceService implements router.TracedService: clients see the API as a service of the system account.
+func (r *receiver) TraceService(subject []byte) (account, to string) {
+	return r.x.service.Options().SystemAccount, string(subject)
+}
+
 // find returns the endpoint that a subject names, and its other words.
 func (x *API) find(words []string) (*endpoint, []string) {
 	for n := min(3, len(words)); n > 0; n-- {

@@ -279,7 +279,7 @@ func (s *Sender) sendIn(x *Index, r *route, p *protocol.Pub) Result {
 // onwards sends a message whose subject in the account of x is subj to other accounts.
 func (s *Sender) onwards(x *Index, w *way, subj []byte, p *protocol.Pub) (n Result) {
 	for i := range w.services {
-		n += s.request(&w.services[i], p)
+		n += s.request(&w.services[i], p, nil)
 	}
 	if w.reply {
 		n += s.respond(x, subj, p)
@@ -287,8 +287,8 @@ func (s *Sender) onwards(x *Index, w *way, subj []byte, p *protocol.Pub) (n Resu
 	return n
 }
 
-// request sends a message into the account that exports the service.
-func (s *Sender) request(rw *requestWay, p *protocol.Pub) Result {
+// request sends a message into the account that exports the service. t is nil unless it is followed there.
+func (s *Sender) request(rw *requestWay, p *protocol.Pub, t *following) Result {
 	if s.hops >= maxHops {
 		return Undelivered
 	}
@@ -306,7 +306,7 @@ func (s *Sender) request(rw *requestWay, p *protocol.Pub) Result {
 	q := protocol.Pub{Subject: rw.target, HPUB: true}
 	var e *expected
 	if len(p.Reply) > 0 {
-		e = &expected{to: s.at, reply: p.Reply, many: l.Many, ttl: l.Threshold, measure: m}
+		e = &expected{to: s.at, account: l.Importer, reply: p.Reply, many: l.Many, ttl: l.Threshold, measure: m}
 		room.reply = l.To.replies.expect(room.reply[:0], l.To, e, l.Server)
 		q.Reply = room.reply
 	}
@@ -324,8 +324,12 @@ func (s *Sender) request(rw *requestWay, p *protocol.Pub) Result {
 	if r.way.mapping != nil {
 		r = s.choose(l.To, r, modeRequested)
 	}
-	if r != nil {
+	switch {
+	case r == nil:
+	case t == nil:
 		n = s.sendIn(l.To, r, &q)
+	default:
+		n = s.followRequest(l, r.way.subject, &q, t)
 	}
 	s.hops--
 	s.via, s.at = outer, at
@@ -333,7 +337,7 @@ func (s *Sender) request(rw *requestWay, p *protocol.Pub) Result {
 		room.tail = nil
 	}
 	switch {
-	case n == 0 && e != nil:
+	case (n == 0 || t != nil && t.Only) && e != nil:
 		l.To.replies.forget(e)
 	case n > 0 && e == nil && m != nil:
 		s.report(l.To, m, statusBadRequest)

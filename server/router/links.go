@@ -27,6 +27,9 @@ type StreamLink struct {
 	To     *Index             // of the account that imports
 	Rename *subject.Transform // to the subject there; nil keeps it
 	Prefix string             // put in front of the subject there, with its dot, if Rename is nil
+	// Traces tell the exporter who gets its messages in the account Importer, if that account allows it.
+	Importer   string
+	AllowTrace bool
 }
 
 // rename appends the subject in the importing account. It reports false for a subject that has none.
@@ -48,7 +51,9 @@ type ServiceLink struct {
 	Latency   *Latency           // measurements that are published in the exporting account; nil for none
 	Importer  string             // name of the account that imports
 	Exporter  string             // name of the account that exports
-	Server    string             // 8 characters that stand for the server in the subjects of measured requests
+	// AllowTrace says that traces go on in the exporting account.
+	AllowTrace bool
+	Server     string // 8 characters that stand for the server in the subjects of measured requests
 }
 
 // Latency asks for measurements of a service.

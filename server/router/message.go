@@ -9,7 +9,8 @@ type Message struct {
 	Reply   []byte // empty if there is none
 	Header  []byte // whole block, from "NATS/1.0" to the blank line's CRLF; empty if there is none
 	Payload []byte
-	From    Origin // nil if the server itself published it
+	From    Origin     // nil if the server itself published it
+	Trace   *TraceStep // of a stream: is to be told what became of the message; nil if nobody asks
 }
 
 // Origin is the connection that published a message.

@@ -49,6 +49,7 @@ type replyQueue struct {
 type expected struct {
 	subject string
 	to      *Index // of the requester
+	account string // of the requester; for traces
 	reply   []byte // there
 	many    bool
 	ttl     time.Duration
@@ -203,6 +204,16 @@ func (r *Replies) take(subj []byte, empty bool) *expected {
 		l.push(e)
 	}
 	return e
+}
+
+// awaits returns the account and the subject where a response on subj would go. The subject is shared.
+func (r *Replies) awaits(subj []byte) (account string, reply []byte, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.mu.bySubj[string(subj)]; e != nil {
+		return e.account, e.reply, true
+	}
+	return "", nil, false
 }
 
 // target returns where a response on subj would go; nil if nothing is awaited there. The subject is shared.

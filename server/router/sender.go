@@ -81,6 +81,7 @@ type Sender struct {
 	scratch    []byte
 	tail       []byte
 	msg        Message
+	step       *TraceStep      // of the message that is given to a receiver; nil if it is not traced
 	own        lane            // to self
 	lanes      map[*Dest]*lane // to all others
 	dirty      []*lane         // lanes with something to hand over
@@ -421,7 +422,7 @@ func (s *Sender) add(t *target, p *protocol.Pub) {
 			l.batch = l.dst.recv.NewBatch()
 		}
 	}
-	s.msg = Message{Subject: p.Subject, Reply: p.Reply, Header: p.Header(), Payload: p.Payload(), From: s.from}
+	s.msg = Message{Subject: p.Subject, Reply: p.Reply, Header: p.Header(), Payload: p.Payload(), From: s.from, Trace: s.step}
 	if t.prefix != nil {
 		s.msg.Subject = t.prefix
 		if s.from != nil { // other accounts do not learn who publishes a stream

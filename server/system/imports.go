@@ -17,7 +17,7 @@ func (s *Service) Imports(account string) []monitor.ImportDetail {
 		service(accountPrefix+"PING.CONNZ", own+".CONNZ", false),
 		service(serverPrefix+"PING.CONNZ", own+".CONNZ", false),
 		service(accountPrefix+"PING.STATZ", own+".STATZ", false),
-		service(userSubject, "$SYS.REQ.USER."+account+".INFO", true),
+		service(userSubject, userPrefix+account+".INFO", true),
 	}
 	if s.debugEverywhere {
 		list = append(list, service(debugSubject, debugSubject, false))

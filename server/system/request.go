@@ -21,6 +21,7 @@ type receiver struct {
 	named  bool             // the subject's fourth token names the account that is asked about
 	// imported says that every account has the request, the system account, too, as an importer of the service.
 	imported bool
+	system   string // name of the system account
 }
 
 // NewBatch implements router.Receiver.
@@ -36,6 +37,21 @@ func (v *receiver) Add(m *router.Message) {
 
 // Flush implements router.Batch.
 func (v *receiver) Flush() { v.queue.notify() }
+
+// TraceService implements router.TracedService: what every account has is an import of the system account's. That one's own
+// requests are none.
+func (v *receiver) TraceService(subject []byte) (account, to string) {
+	to = string(subject)
+	if v.in.Name() == v.system {
+		return "", ""
+	}
+	if to == userSubject {
+		to = userPrefix + v.in.Name() + ".INFO"
+	} else if v.imported && to != debugSubject {
+		to = accountPrefix + v.in.Name() + to[strings.LastIndexByte(to, '.'):]
+	}
+	return v.system, to
+}
 
 // request is one request, copied from the message.
 type request struct {
@@ -78,7 +94,7 @@ const (
 func (s *Service) subscribe(a *account.Account) []*router.Sub {
 	var subs []*router.Sub
 	on := func(subject string, v receiver) {
-		v.in, v.queue = a, s.guests
+		v.in, v.queue, v.system = a, s.guests, s.system.Name()
 		if a == s.system {
 			v.queue = s.requests
 		}

@@ -6,7 +6,10 @@ import (
 	"godwit/server/auth"
 )
 
-const userSubject = "$SYS.REQ.USER.INFO"
+const (
+	userSubject = "$SYS.REQ.USER.INFO"
+	userPrefix  = "$SYS.REQ.USER."
+)
 
 // UserInfo describes the user of a connection to itself.
 type UserInfo struct {
