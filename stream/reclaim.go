@@ -102,6 +102,16 @@ func (p *Partition) sparse(n *segment.Inner, live uint64) bool {
 	return !n.Rewritten && live*average*100 <= uint64(n.Bytes)*rewriteBelow
 }
 
+// resumeRewriting makes a checkpoint due if there are segments that the last process did not come to.
+func (p *Partition) resumeRewriting() {
+	for _, n := range p.log.Inner(p.log.LastIndex()) {
+		if n.First > n.Last || p.sparse(&n, p.state.count(n.First, n.Last)) {
+			p.ckpt.bytes = max(p.ckpt.bytes, 1)
+			return
+		}
+	}
+}
+
 // deadIn returns which messages of [first, last] are not stored, as of now.
 func (p *Partition) deadIn(first, last uint64) func(seq uint64) bool {
 	begin, deleted := p.first, p.deleted.part(first, last)

@@ -278,3 +278,31 @@ func TestRewritingGoesOnWithoutAppends(t *testing.T) {
 		t.Fatalf("%+v", st)
 	}
 }
+
+// What a crash left to be rewritten is rewritten after the next start, although nothing is appended.
+func TestRewritingIsResumed(t *testing.T) {
+	now := &clock{now: 1e18}
+	pace := segment.NewPace(1 << 40)
+	b := openBench(t, vfs.NewMem(), jsapi.StreamConfig{Name: "S", Subjects: []string{"s.>"}}, now, func(o *Options) {
+		o.SegmentBytes, o.TailBytes, o.Pace = 16<<10, 4<<10, pace
+	})
+	for range 100 {
+		b.pubs(testMsg{subject: "s.keep", value: "v"}, testMsg{subject: "s.go", value: strings.Repeat("v", 1000)})
+	}
+	if _, err := b.p.Purge(&jsapi.PurgeRequest{Subject: "s.go"}); err != nil {
+		t.Fatal(err)
+	}
+	r := b.reopen(b.fs.CrashClone(rand.New(rand.NewPCG(1, 1))))
+	b.close()
+	before := r.p.log.Bytes()
+	for n := uint64(0); n < 3; n, _, _ = pace.Rewritten() {
+		r.rewritten()
+		now.pass(checkpointWait)
+		r.p.box.wake()
+	}
+	r.rewritten()
+	if after := r.p.log.Bytes(); after > before/2 || r.state().Msgs != 100 {
+		t.Errorf("%d bytes were %d before, %+v", after, before, r.state())
+	}
+	r.close()
+}

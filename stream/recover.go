@@ -142,6 +142,7 @@ func (p *Partition) activate() {
 	p.sched.fire = p.nextFire()
 	p.publishStats()
 	p.startErasing() // what the last process did not come to
+	p.resumeRewriting()
 }
 
 // checkpointVersion is the first byte of a checkpoint's state. The next format gets the next number.

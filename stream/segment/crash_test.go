@@ -8,6 +8,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"sort"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -58,6 +60,7 @@ type lives struct {
 	dropped  uint64          // no message below needs to be there
 	dead     map[uint64]bool // these need not be there either
 	saved    uint64          // highest checkpoint
+	erasing  []uint64        // messages that may be erased or not
 
 	durable atomic.Uint64 // as reported in this life
 	log     *Log
@@ -107,6 +110,7 @@ func (v *lives) newLife(fsys vfs.FS) error {
 		v.next = v.messages[n-1].seq + 1
 	}
 	v.durable.Store(l.Durable())
+	v.sawErased()
 	if err := v.check(); err != nil {
 		l.Close() // its goroutines are to end
 		return fmt.Errorf("%v, %+v: %w\n%s", o.Sync, report, err, dump(fsys, o.Dir, o.Key))
@@ -125,6 +129,48 @@ func (v *lives) check() error {
 		kept = kept[1:]
 	}
 	return compareLive(v.log, kept, func(seq uint64) bool { return v.dead[seq] })
+}
+
+// sawErased takes note of which messages were erased when the power went.
+func (v *lives) sawErased() {
+	var r Record
+	var left []uint64
+	for i := range v.messages {
+		m := &v.messages[i]
+		if !slices.Contains(v.erasing, m.seq) {
+			continue
+		}
+		if _, err := v.log.Read(m.seq, &r); err == nil && len(r.Value) > 0 {
+			m.erased = r.Value[0] == 0
+		} else if err != nil && !errors.Is(err, ErrNotFound) {
+			left = append(left, m.seq) // the next life sees
+		}
+	}
+	v.erasing = left
+}
+
+// erase overwrites messages that the newest checkpoint reflects: replays give the same digests.
+func (v *lives) erase() error {
+	var seqs []uint64
+	n := sort.Search(len(v.messages), func(i int) bool { return v.messages[i].index > v.saved })
+	for range min(n, 1+v.rng.IntN(4)) {
+		seqs = append(seqs, v.messages[v.rng.IntN(n)].seq)
+	}
+	v.erasing = append(v.erasing, seqs...)
+	for _, seq := range seqs {
+		v.log.EraseRecent(seq, wipe)
+	}
+	left, err := v.log.Erase(v.saved, seqs, wipe)
+	if err != nil {
+		return err
+	}
+	for i := range v.messages[:n] {
+		if m := &v.messages[i]; slices.Contains(seqs, m.seq) && !slices.Contains(left, m.seq) {
+			m.erased = true
+		}
+	}
+	v.erasing = nil
+	return nil
 }
 
 // dying chooses messages of segments that a checkpoint of index reflects, and segments with nothing else in them.
@@ -194,6 +240,8 @@ func (v *lives) live(n int) error {
 			seq := v.rng.Uint64N(v.next) + 1
 			v.dropped = max(v.dropped, seq)
 			err = v.log.DropBefore(seq)
+		case k == 19:
+			err = v.erase()
 		}
 		if err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
