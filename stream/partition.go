@@ -35,7 +35,8 @@ const (
 	recordMax      = 32 << 20  // bytes of one stored message
 	maxBatchBytes  = 2*recordMax + 1<<20
 	littleBytes    = 64 << 10 // what may be synced by the sender itself
-	mailboxBytes   = 32 << 20 // see mailbox.bound
+	mailboxBytes   = 32 << 20 // of a stream; see mailbox.bound
+	mailboxLeast   = 2 << 20  // of one partition among several
 	progressEvery  = 100 * time.Millisecond
 	tickMin        = 5 * time.Millisecond // timers are no finer
 	checkpointWait = 30 * time.Second
@@ -201,6 +202,9 @@ func Open(o Options) (*Partition, error) {
 	p.keep.sweep.at = 1
 	p.reclaim = reclaiming{stop: make(chan struct{}), tried: map[uint64]uint64{}}
 	p.box.turn, p.box.bound = p.turn, mailboxBytes
+	if n := int(o.numbers.Partitions); n > 1 {
+		p.box.bound = max(mailboxBytes/n, mailboxLeast)
+	}
 	p.ack.init(o.Config.Name, o.Domain, o.numbers)
 	p.timer = time.AfterFunc(time.Hour, p.box.wake)
 	p.timer.Stop()

@@ -26,7 +26,8 @@ type Set struct {
 
 	mu     sync.Mutex                  // guards what follows
 	shared map[string]*consumer.Shared // by consumer; of those that have parts
-	ending bool                        // no consumer is deleted any more because nobody uses it
+	idle   map[string]bool             // consumers that are being deleted because nobody uses them
+	ending bool                        // no more of them
 
 	across across
 }
@@ -37,7 +38,7 @@ const openAtOnce = 8
 // OpenSet opens or creates the partitions of a stream. o is what they have in common; each changes it into what a partition
 // needs: Dir, Key, Out, Refusals, Hooks, and FS if they do not share one.
 func OpenSet(o Options, each func(partition int, o *Options)) (*Set, error) {
-	s := &Set{shared: map[string]*consumer.Shared{}}
+	s := &Set{shared: map[string]*consumer.Shared{}, idle: map[string]bool{}}
 	s.key, _ = parseKey(o.Config.PartitionKey)
 	n := max(1, o.Config.Partitions)
 	s.parts = make([]*Partition, n)

@@ -32,10 +32,16 @@ func (s *Set) unshare(name string) {
 func (s *Set) dropIdle(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ending {
+	if s.ending || s.idle[name] {
 		return
 	}
-	s.idling.Go(func() { _ = s.DeleteConsumer(name) }) // somebody else may have done so
+	s.idle[name] = true
+	s.idling.Go(func() {
+		_ = s.DeleteConsumer(name) // somebody else may have done so
+		s.mu.Lock()
+		delete(s.idle, name)
+		s.mu.Unlock()
+	})
 }
 
 // checkSpanning refuses what a consumer cannot be that has parts in several partitions.

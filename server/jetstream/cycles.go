@@ -21,8 +21,14 @@ func (a *Account) checkOrigins(cfg *jsapi.StreamConfig) *jsapi.Error {
 			return jsapi.Err(jsapi.ErrSourceMaxMessageSizeTooBig)
 		}
 	}
-	if len(originsOf(cfg)) == 0 {
+	origins := originsOf(cfg)
+	if len(origins) == 0 {
 		return nil
+	}
+	for _, o := range origins {
+		if s := a.Stream(o.Name); s != nil && o.External == nil && s.Config().Partitions > 1 {
+			return jsapi.InvalidConfig("stream " + o.Name + " has several partitions and can not be copied")
+		}
 	}
 	f := cycleFinder{account: a, cfg: cfg}
 	if f.reaches(cfg.Name, cfg.Name) || f.twice() {

@@ -192,12 +192,16 @@ func TestClientsOfPartitionedStream(t *testing.T) {
 		}
 	})
 	// What cannot be said of several partitions is refused.
+	var api *jetstream.APIError
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "COPY", Mirror: &jetstream.StreamSource{Name: "P"}})
+	if !errors.As(err, &api) || !strings.Contains(api.Description, "stream P has several partitions") {
+		t.Errorf("mirror: %v", err)
+	}
 	for text, cfg := range map[string]jetstream.ConsumerConfig{
 		"start sequence": {AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: 7},
 		"pinned_client": {AckPolicy: jetstream.AckExplicitPolicy, PriorityPolicy: jetstream.PriorityPolicyPinned, PriorityGroups: []string{"g"},
 			PinnedTTL: time.Minute},
 	} {
-		var api *jetstream.APIError
 		if _, err := stream.CreateConsumer(t.Context(), cfg); !errors.As(err, &api) || !strings.Contains(api.Description, text) {
 			t.Errorf("%s: %v", text, err)
 		}
