@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -166,6 +167,34 @@ func TestFullDiskGathersNothing(t *testing.T) {
 	defer b.close()
 	if info, err := b.p.ConsumerInfo("c"); err != nil || info.NumAckPending != 0 || info.AckFloor.Consumer != 20 {
 		t.Errorf("%+v %v", info, err)
+	}
+}
+
+// TestPurgeGivesBackDiskSpace purges a stream whose messages all lie in the segment that is being written: the space comes
+// back without anything else being published, and what was kept is there after a restart.
+func TestPurgeGivesBackDiskSpace(t *testing.T) {
+	for _, keep := range []uint64{0, 5} {
+		for _, cut := range []bool{false, true} {
+			b := openBench(t, vfs.NewMem(), jsapi.StreamConfig{Name: "S", Subjects: []string{"s.>"}}, nil, func(o *Options) { o.SegmentBytes = 64 << 20 })
+			for range 40 {
+				b.accept(testMsg{subject: "s.a", value: strings.Repeat("x", 50_000)})
+			}
+			if n, err := b.p.Purge(&jsapi.PurgeRequest{Keep: keep}); err != nil || n != 40-keep {
+				t.Fatal(n, err)
+			}
+			waitFor(t, func() bool { return b.p.log.Bytes() < 300_000 })
+			b = b.restart(cut)
+			if st := b.state(); st.Msgs != keep || st.LastSeq != 40 || b.p.log.Bytes() > 300_000 {
+				t.Errorf("keep %d, cut %v: %+v, %d bytes", keep, cut, st, b.p.log.Bytes())
+			}
+			for seq := 41 - keep; seq <= 40; seq++ {
+				b.wantMsg(seq, "s.a", "", strings.Repeat("x", 50_000))
+			}
+			if seq := b.accept(testMsg{subject: "s.a"}); seq != 41 {
+				t.Errorf("the next one is %d", seq)
+			}
+			b.close()
+		}
 	}
 }
 

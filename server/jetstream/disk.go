@@ -121,7 +121,8 @@ func (s *Service) diskChanged(full bool, free int64) {
 	if s.opts.SystemAdvisory == nil {
 		return
 	}
-	body, err := json.Marshal(outOfSpace{newAdvisory("server_out_of_space", ""), s.opts.ServerName, s.opts.ServerID, s.opts.Domain})
+	body, err := json.Marshal(outOfSpace{advisory: newAdvisory("server_out_of_space", ""), Server: s.opts.ServerName,
+		ServerID: s.opts.ServerID, Domain: s.opts.Domain})
 	if err == nil {
 		s.opts.SystemAdvisory(advisoryPrefix+"SERVER.OUT_OF_STORAGE", body)
 	}
@@ -132,6 +133,7 @@ type outOfSpace struct {
 	advisory
 	Server   string `json:"server"`
 	ServerID string `json:"server_id"`
+	Cluster  string `json:"cluster"` // empty: this server is in none
 	Domain   string `json:"domain,omitempty"`
 }
 

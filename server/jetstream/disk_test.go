@@ -1,6 +1,8 @@
 package jetstream
 
 import (
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,6 +22,43 @@ type spaceFS struct {
 func (f *spaceFS) Space(string) (total, free int64, err error) {
 	f.looks.Add(1)
 	return f.total.Load(), f.free.Load(), nil
+}
+
+// TestFullDiskIsTold fills the disk of a service that has nothing on it.
+func TestFullDiskIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := &spaceFS{FS: vfs.NewMem()}
+		fs.total.Store(1 << 40)
+		fs.free.Store(1 << 30)
+		var told []string
+		note := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+		s, err := New(Options{FS: fs, StoreDir: "/store", Version: "0", ServerName: "A", ServerID: "N", Domain: "D", Reserve: 1 << 20, Logf: note, Warnf: note,
+			SystemAdvisory: func(subject string, body []byte) { told = append(told, subject, string(body)) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if list := s.Health(); len(list) > 0 || s.Info().DiskFull || s.Info().DiskFree != 1<<30 {
+			t.Errorf("%v, %+v", list, s.Info())
+		}
+		fs.free.Store(1 << 19)
+		time.Sleep(2 * diskEvery)
+		synctest.Wait()
+		if list := s.Health(); len(list) != 1 || list[0].Text != "/store is full: publishes into file streams are refused" || !s.Info().DiskFull {
+			t.Errorf("%v, %+v", list, s.Info())
+		}
+		fs.free.Store(1 << 30)
+		time.Sleep(2 * diskEvery)
+		synctest.Wait()
+		if list := s.Health(); len(list) > 0 || s.Info().DiskFull {
+			t.Errorf("%v, %+v", list, s.Info())
+		}
+		if len(told) != 4 || !strings.Contains(told[0], "0 MiB left") || told[1] != "$JS.EVENT.ADVISORY.SERVER.OUT_OF_STORAGE" ||
+			!strings.HasPrefix(told[2], `{"type":"io.nats.jetstream.advisory.v1.server_out_of_space",`) ||
+			!strings.HasSuffix(told[2], `"server":"A","server_id":"N","cluster":"","domain":"D"}`) || !strings.Contains(told[3], "room again") {
+			t.Errorf("%q", told)
+		}
+	})
 }
 
 func TestDiskRefusesBeforeItIsFull(t *testing.T) {
