@@ -25,7 +25,7 @@ type federation struct {
 }
 
 // newFederation makes the accounts SYS, A and B. with may change their claims before the server starts.
-func newFederation(t *testing.T, with func(f *federation)) *federation {
+func newFederation(t *testing.T, with func(f *federation), more ...func(*options.Options)) *federation {
 	t.Helper()
 	okp, opub := keys(t, nkeys.CreateOperator)
 	f := &federation{t: t, operator: okp, accounts: map[string]*jwt.AccountClaims{}, keys: map[string]nkeys.KeyPair{}}
@@ -44,6 +44,9 @@ func newFederation(t *testing.T, with func(f *federation)) *federation {
 		o.SystemAccount = f.accounts["SYS"].Subject
 		o.Resolver = &options.Resolver{Kind: options.ResolverMemory}
 		o.ResolverPreload = preload
+		for _, change := range more {
+			change(o)
+		}
 	})
 	f.system = f.login("SYS")
 	return f

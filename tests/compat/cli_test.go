@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"godwit/tests/harness"
 	"godwit/tests/harness/child"
 )
@@ -223,6 +225,22 @@ func TestCLIBench(t *testing.T) {
 	subscriptions(t, s, 1)
 	c.ok(t, []string{"msgs/sec"}, "bench", "service", "request", "b.service", "--msgs", "2000", "--no-progress")
 	serve.Kill()
+}
+
+func TestCLITrace(t *testing.T) {
+	s := harness.Start(t, harness.Options{Streams: true})
+	c := newCLI(t, s)
+	c.ok(t, nil, "stream", "add", "S", "--subjects", "s.*", "--defaults")
+	c.ok(t, []string{`--J JetStream action:"stored" stream:"S" subject:"s.1"`}, "trace", "s.1", "x")
+	c.ok(t, []string{"No active interest"}, "trace", "nobody", "x")
+	nc := s.Connect(t, nats.Name("listener"))
+	sub := subscribe(t, nc, "t.>")
+	c.ok(t, []string{`--C Client "listener" cid:`, `subject:"t.>"`}, "trace", "t.1", "x")
+	nothing(t, sub, nc)
+	c.ok(t, []string{`--C Client "listener" cid:`}, "trace", "t.1", "x", "--deliver")
+	if m := next(t, sub); string(m.Data) != "x" {
+		t.Errorf("%s", m.Data)
+	}
 }
 
 // The stream and consumer commands of the first durable stream.
