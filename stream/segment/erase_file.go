@@ -80,24 +80,39 @@ func writeErasures(fsys vfs.FS, path string, list []erasure, hash *hasher) error
 	return vfs.WriteFileSync(fsys, path, encodeErasures(list, hash))
 }
 
-// finishErasures writes again what was being overwritten when the process died.
-func (r *recovery) finishErasures() error {
-	fsys, path := r.l.opts.FS, filepath.Join(r.l.opts.Dir, erasuresName)
+// readErasures returns nothing if there is no such file, and damage if it is not intact.
+func readErasures(fsys vfs.FS, dir string, hash *hasher) (list []erasure, damage *Damage, err error) {
+	path := filepath.Join(dir, erasuresName)
 	b, err := vfs.ReadFile(fsys, path, maxErasuresBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil, nil
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	list, ok, err := decodeErasures(b, hash)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if !ok {
+		damage = &Damage{Path: path, Reason: "hash of the list of erasures does not match: what was being erased may be left"}
+	}
+	return list, damage, nil
+}
+
+// finishErasures writes again what was being overwritten when the process died. A file that is damaged stays.
+func (r *recovery) finishErasures() error {
+	list, damage, err := readErasures(r.l.opts.FS, r.l.opts.Dir, r.l.hash)
 	if err != nil {
 		return err
 	}
-	list, ok, err := decodeErasures(b, r.l.hash)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if !ok {
-		r.damage = append(r.damage, Damage{Path: path, Reason: "hash of the list of erasures does not match"})
+	if damage != nil {
+		r.damage = append(r.damage, *damage)
 		r.refused++
-		return nil // it stays: all that is left of them may be in it
+		return nil
+	}
+	if len(list) == 0 {
+		return nil
 	}
 	r.verified++
 	done := true
@@ -111,7 +126,7 @@ func (r *recovery) finishErasures() error {
 	if !done {
 		return nil
 	}
-	return fsys.Remove(path)
+	return r.l.opts.FS.Remove(filepath.Join(r.l.opts.Dir, erasuresName))
 }
 
 // erase writes one batch. It reports false if it cannot be said whether it belongs there.

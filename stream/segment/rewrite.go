@@ -20,6 +20,7 @@ var errChanged = errors.New("segment: changed meanwhile")
 const (
 	rewritePiece = 1 << 20   // bytes written at a time
 	pacePiece    = 256 << 10 // bytes for which the pace is asked at once
+	rewriteAgain = 10        // times that one that has to be is begun anew, because messages were erased meanwhile
 	// worthOf4 is how many fourths of its size a rewritten segment may have.
 	worthOf4 = 3
 )
@@ -49,6 +50,15 @@ func (l *Log) Rewrite(r Rewriting, stop <-chan struct{}) (freed int64, err error
 		}
 		defer func() { l.opts.Pace.end(freed, err) }()
 	}
+	freed, err = l.rewrite(r, stop)
+	for again := 0; r.Always && errors.Is(err, errChanged) && again < rewriteAgain; again++ {
+		freed, err = l.rewrite(r, stop)
+	}
+	return freed, err
+}
+
+// rewrite is Rewrite; rewriting is held.
+func (l *Log) rewrite(r Rewriting, stop <-chan struct{}) (freed int64, err error) {
 	s := l.bySerial(r.Serial)
 	if s == nil || !s.sealed.Load() || s.last.Load() > r.Index {
 		return 0, ErrNotWorth
@@ -303,16 +313,16 @@ func (l *Log) replace(w *rewriter) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
+	if err := l.bothReflect(w.Index); err != nil {
+		return err
+	}
+	l.waitForTasks() // that may write the index
 	l.erasing.Lock()
 	defer l.erasing.Unlock()
 	old := w.s
 	if old.dropped.Load() || old.erasures.Load() != w.erasures {
 		return errChanged
 	}
-	if err := l.bothReflect(w.Index); err != nil {
-		return err
-	}
-	l.waitForTasks()              // that may write the index
 	if w.pos == old.size.Load() { // the index would be taken for that of the new file
 		if err := l.removeFiles(old.path, extIndex, extTime); err != nil {
 			return fmt.Errorf("rewrite segment: %w", err)
@@ -322,7 +332,7 @@ func (l *Log) replace(w *rewriter) error {
 		return fmt.Errorf("rewrite segment: %w", err)
 	}
 	if err := l.opts.FS.SyncDir(l.opts.Dir); err != nil {
-		return l.fail(fmt.Errorf("sync directory of segment: %w", err)) // checkpoints to come would be about either file
+		l.fail(fmt.Errorf("sync directory of segment: %w", err)) // checkpoints to come would be about either file
 	}
 	s := w.segment()
 	l.changeSegments(func(list []*segment) []*segment {
@@ -345,7 +355,7 @@ func (l *Log) replace(w *rewriter) error {
 		s.mu.Unlock()
 	}
 	old.finish()
-	return nil
+	return l.usable()
 }
 
 // segment returns what readers find from now on.

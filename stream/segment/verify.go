@@ -62,6 +62,11 @@ func (l *Log) Verify(below vfs.FS, progress func(bytes int64)) (*Verified, error
 	} else if damage != nil {
 		v.Faults = append(v.Faults, Fault{Path: damage.Path, Reason: damage.Reason, Derived: true})
 	}
+	if _, damage, err := readErasures(below, l.opts.Dir, l.hash); err != nil {
+		return nil, err
+	} else if damage != nil {
+		v.Faults = append(v.Faults, Fault{Path: damage.Path, Reason: damage.Reason, Derived: true})
+	}
 	list, err := below.ReadDir(l.opts.Dir)
 	if err != nil {
 		return nil, err
