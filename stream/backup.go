@@ -1,24 +1,20 @@
 package stream
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"sync"
-	"time"
 
 	"godwit/protocol/jsapi"
-	"godwit/stream/archive"
 	"godwit/stream/consumer"
 	"godwit/stream/segment"
 )
 
 // Backup is what a partition held at one moment. While it is open no segment with messages of it is removed. One goroutine
-// writes it; the partition goes on meanwhile.
+// reads it; the partition goes on meanwhile.
 type Backup struct {
-	Config jsapi.StreamConfig
-	State  jsapi.StreamState
+	config jsapi.StreamConfig
+	state  jsapi.StreamState
 
 	p           *Partition
 	consumers   map[string]*consumer.Archived
@@ -50,7 +46,7 @@ func (p *Partition) Backup(consumers bool) (*Backup, *jsapi.Error) {
 	b := &Backup{p: p}
 	failed := false
 	if p.do(func() {
-		b.Config, b.State = p.given, p.state.info()
+		b.config, b.state = p.given, p.state.info()
 		b.first, b.last = p.first, p.last
 		copied := decoder{b: p.deleted.appendTo(nil)}
 		failed = b.deleted.decode(&copied) != nil
@@ -60,7 +56,6 @@ func (p *Partition) Backup(consumers bool) (*Backup, *jsapi.Error) {
 				b.consumers[m.c.Name] = m.c.Archive()
 			}
 		}
-		b.State.Consumers = len(b.consumers)
 		p.backups = append(p.backups, b)
 	}) != nil || failed {
 		return nil, jsapi.Err(jsapi.ErrStreamNotFound)
@@ -84,55 +79,35 @@ func (p *Partition) keepFrom() uint64 {
 	return from
 }
 
-// Write writes the backup as an archive. A message that is damaged is left out; the log has reported it. So is one that was
+// backupReader reads the messages of a backup.
+type backupReader struct {
+	b   *Backup
+	cur *segment.Cursor
+	rec segment.Record
+	seq uint64 // of rec, in the stream
+	at  int64  // its time
+}
+
+func (b *Backup) reader() *backupReader { return &backupReader{b: b, cur: b.p.log.NewCursor(b.first)} }
+
+// next reads the next message; false at the end. One that is damaged is left out; the log has reported it. So is one that was
 // erased since the backup began.
-func (b *Backup) Write(w io.Writer) error {
-	a, err := archive.NewWriter(w)
-	if err != nil {
-		return err
-	}
-	now := time.Now().UnixNano()
-	text := func(name string, v any) error {
-		js, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
-		return a.Write(&archive.Entry{Name: []byte(name), Time: now, Payload: js})
-	}
-	if err := text(archive.StateName, &b.State); err != nil {
-		return err
-	}
-	names := make([]string, 0, len(b.consumers))
-	for n := range b.consumers {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	for _, n := range names {
-		if err := text(archive.ConsumerPrefix+n, b.consumers[n]); err != nil {
-			return err
-		}
-	}
-	cur := b.p.log.NewCursor(b.first)
-	defer cur.Release()
-	var r segment.Record
+func (r *backupReader) next() (bool, error) {
+	b := r.b
 	for {
-		seq, t, ok, err := cur.Next(b.last, &r)
+		seq, t, ok, err := r.cur.Next(b.last, &r.rec)
 		if damage := (*segment.CorruptError)(nil); errors.As(err, &damage) {
 			b.p.opts.Hooks.Damaged(err)
-			cur.Skip()
+			r.cur.Skip()
 			continue
 		}
-		switch {
-		case err != nil:
-			return err
-		case !ok:
-			return a.Close()
+		if err != nil || !ok {
+			return false, err
 		}
-		if seq < b.first || b.deleted.has(seq) || r.Attrs&attrUnwanted != 0 || b.isLost(seq) {
+		if seq < b.first || b.deleted.has(seq) || r.rec.Attrs&attrUnwanted != 0 || b.isLost(seq) {
 			continue
 		}
-		if err := a.Write(&archive.Entry{Name: r.Subject, Time: t, Seq: seq, Header: r.Header, Payload: r.Value}); err != nil {
-			return err
-		}
+		r.seq, r.at = b.p.opts.numbers.Global(seq), t
+		return true, nil
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 func (b *bench) backup() []byte {
 	b.t.Helper()
-	k, err := b.p.Backup(true)
+	k, err := b.asSet().Backup(true)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -30,6 +30,9 @@ func (b *bench) backup() []byte {
 	}
 	return buf.Bytes()
 }
+
+// asSet is the stream of which the partition is the only one.
+func (b *bench) asSet() *Set { return &Set{parts: []*Partition{b.p}} }
 
 // restored opens a new partition from an archive.
 func (b *bench) restored(text []byte) *bench {
@@ -46,7 +49,9 @@ func restoreTo(fs vfs.FS, cfg jsapi.StreamConfig, text []byte) error {
 	if err != nil {
 		return err
 	}
-	return Restore(Options{Dir: "/s/0", FS: fs, Key: [32]byte{1}, SegmentBytes: 64 << 10, Config: cfg}, r)
+	return Restore(Options{FS: fs, SegmentBytes: 64 << 10, Config: cfg}, func(i int, o *Options) {
+		o.Dir, o.Key = fmt.Sprintf("/s/%d", i), [32]byte{1, byte(i)}
+	}, r)
 }
 
 // all returns everything that is stored, as text.
@@ -144,7 +149,7 @@ func TestBackupHoldsWhatItBeganWith(t *testing.T) {
 		b.pubs(list[:50]...)
 		list = list[50:]
 	}
-	k, err := b.p.Backup(false)
+	k, err := b.asSet().Backup(false)
 	if err != nil {
 		t.Fatal(err)
 	}

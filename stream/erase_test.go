@@ -197,7 +197,7 @@ func TestEraseWhatDoesNotFit(t *testing.T) {
 	b.pubs(same, same)
 	b.pubs(secretMsg(3), secretMsg(4))
 	before := b.all()
-	hold, err := b.p.Backup(false)
+	hold, err := b.asSet().Backup(false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -171,6 +172,7 @@ func checkPartitions(cfg *jsapi.StreamConfig) *jsapi.Error {
 	if cfg.PartitionKey == "subject" {
 		cfg.PartitionKey = ""
 	}
+	showPartitions(cfg)
 	no := func(what string) *jsapi.Error {
 		return invalid("a stream with several partitions can not have %s", what)
 	}
@@ -202,6 +204,21 @@ func checkPartitions(cfg *jsapi.StreamConfig) *jsapi.Error {
 		return no("roll-ups if a header is the key")
 	}
 	return nil
+}
+
+// showPartitions says in the metadata what the fields say: clients that know only those show them, and give them back when they
+// change or restore the stream.
+func showPartitions(cfg *jsapi.StreamConfig) {
+	cfg.Metadata = maps.Clone(cfg.Metadata)
+	if cfg.Metadata == nil {
+		cfg.Metadata = map[string]string{}
+	}
+	cfg.Metadata[metaPartitions] = strconv.Itoa(cfg.Partitions)
+	if cfg.PartitionKey != "" {
+		cfg.Metadata[metaPartitionKey] = cfg.PartitionKey
+	} else {
+		delete(cfg.Metadata, metaPartitionKey)
+	}
 }
 
 // shareOf returns the configuration of one partition: limits on the whole stream are divided.

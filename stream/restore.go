@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"godwit/protocol/jsapi"
@@ -40,68 +39,46 @@ type restoring struct {
 	stored    int64 // bytes that the account was told of
 }
 
-// Restore makes the log of a new partition from an archive; Open then finds it. o is what Open will be given. After an
-// error what was written is of no use. Errors: those of archive, ErrArchive, what writing gave.
-func Restore(o Options, r *archive.Reader) (err error) {
+// openRestoring opens the log of a new partition for messages of an archive. Close it, whatever happens.
+func openRestoring(o *Options) (*restoring, error) {
 	log, _, err := segment.Open(segment.Options{Dir: o.Dir, FS: o.FS, Key: o.Key, SegmentBytes: o.SegmentBytes, MaxBatchBytes: maxBatchBytes,
 		Sync: segment.SyncOS, Scheduler: o.Scheduler, Cache: o.Cache, Tails: o.Tails, TailBytes: o.TailBytes})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	log.GiveUp() // a full disk is an error here
-	w := &restoring{o: &o, log: log, consumers: map[string]*consumer.Archived{}}
-	defer func() {
-		if w.stored > 0 {
-			o.Quota.Used(-w.stored) // Open tells of them
-		}
-		err = errors.Join(err, log.Close()) // makes all of it durable
-	}()
-	var e archive.Entry
-	for {
-		if err := r.Next(&e); err == io.EOF {
-			break
-		} else if err != nil {
-			return err
-		}
-		if err := w.entry(&e); err != nil {
-			return err
-		}
-	}
-	return w.finish()
+	return &restoring{o: o, log: log, consumers: map[string]*consumer.Archived{}}, nil
 }
 
-// entry takes one entry.
-func (w *restoring) entry(e *archive.Entry) error {
-	switch name := string(e.Name); {
-	case w.state == nil:
-		if name != archive.StateName {
-			return fmt.Errorf("%w: it does not begin with the stream's state", ErrArchive)
-		}
-		w.state = &jsapi.StreamState{}
-		if err := json.Unmarshal(e.Payload, w.state); err != nil {
-			return fmt.Errorf("%w: state: %w", ErrArchive, err)
-		}
-		w.next = max(1, w.state.FirstSeq)
-		return nil
-	case e.Seq == 0:
-		name, ok := bytes.CutPrefix(e.Name, []byte(archive.ConsumerPrefix))
-		if !ok {
-			return fmt.Errorf("%w: entry %q", ErrArchive, e.Name)
-		}
-		return w.consumer(string(name), e.Payload)
+// close makes all of it durable.
+func (w *restoring) close() error {
+	if w.stored > 0 {
+		w.o.Quota.Used(-w.stored) // Open tells of them
 	}
-	return w.message(e)
+	return w.log.Close()
 }
 
-func (w *restoring) consumer(name string, text []byte) error {
+// begin takes the state that the partition had.
+func (w *restoring) begin(st *jsapi.StreamState) {
+	w.state = st
+	w.next = max(1, st.FirstSeq)
+}
+
+// restoreConsumer takes a consumer, each partition its part.
+func restoreConsumer(parts []*restoring, e *archive.Entry) error {
+	text, ok := bytes.CutPrefix(e.Name, []byte(archive.ConsumerPrefix))
+	if !ok {
+		return fmt.Errorf("%w: entry %q", ErrArchive, e.Name)
+	}
+	name := string(text)
 	c := &consumer.Archived{}
-	if err := json.Unmarshal(text, c); err != nil {
+	if err := json.Unmarshal(e.Payload, c); err != nil {
 		return fmt.Errorf("%w: consumer %q: %w", ErrArchive, name, err)
 	}
 	if c.Config == nil {
 		return fmt.Errorf("%w: consumer %q has no configuration", ErrArchive, name)
 	}
-	if w.held += len(text); w.held > restoreConsumers {
+	if parts[0].held += len(e.Payload); parts[0].held > restoreConsumers {
 		return fmt.Errorf("%w: more than %d bytes of consumers", ErrArchive, restoreConsumers)
 	}
 	if c.Config.Name == "" {
@@ -110,10 +87,18 @@ func (w *restoring) consumer(name string, text []byte) error {
 	if c.Config.PauseUntil != nil && c.Config.PauseUntil.IsZero() {
 		c.Config.PauseUntil = nil
 	}
-	if err := consumer.CheckProgress(c.Record()); err != nil {
-		return fmt.Errorf("%w: consumer %q: %w", ErrArchive, name, err)
+	for i, w := range parts {
+		part := c
+		if len(parts) > 1 {
+			part = c.Part(i)
+		}
+		if len(parts) == 1 || len(part.Progress) > 0 {
+			if err := consumer.CheckProgress(part.Record()); err != nil {
+				return fmt.Errorf("%w: consumer %q: %w", ErrArchive, name, err)
+			}
+		}
+		w.consumers[name] = part
 	}
-	w.consumers[name] = c
 	return nil
 }
 
@@ -192,9 +177,6 @@ func (w *restoring) append(h segment.Head, body []byte) error {
 
 // finish writes what comes behind the messages: where the stream goes on, and the consumers.
 func (w *restoring) finish() error {
-	if w.state == nil {
-		return fmt.Errorf("%w: it is empty", ErrArchive)
-	}
 	if err := w.flush(); err != nil {
 		return err
 	}
@@ -229,6 +211,9 @@ func (w *restoring) finish() error {
 		cmd := &command{op: opConsumerCreate, name: name, text: text}
 		if err := w.append(segment.Head{Kind: segment.KindCommand, Time: now, Base: w.next}, cmd.appendTo(nil)); err != nil {
 			return err
+		}
+		if w.o.numbers.Several() && len(c.Progress) == 0 {
+			continue // it begins as a new one
 		}
 		body := appendText(binary.AppendUvarint(nil, w.index), c.Record())
 		if err := w.append(segment.Head{Kind: segment.KindProgress, Time: now, Base: w.next}, body); err != nil {

@@ -274,34 +274,13 @@ func (s *Set) State(r InfoRequest) (cfg jsapi.StreamConfig, st jsapi.StreamState
 		return cfg, st, total, nil, err
 	}
 	subjects := map[string]uint64{}
+	states := make([]jsapi.StreamState, len(s.parts))
 	for i, p := range s.parts {
-		var one jsapi.StreamState
-		if cfg, one, err = p.stateOfPart(r, subjects, s.key.header != ""); err != nil {
+		if cfg, states[i], err = p.stateOfPart(r, subjects, s.key.header != ""); err != nil {
 			return cfg, st, 0, nil, err
 		}
-		partitions = append(partitions, jsapi.PartitionState{Partition: i, Msgs: one.Msgs, Bytes: one.Bytes,
-			FirstSeq: one.FirstSeq, LastSeq: one.LastSeq, HighWaterMark: one.LastSeq})
-		st.Msgs += one.Msgs
-		st.Bytes += one.Bytes
-		if one.Msgs > 0 && (st.FirstSeq == 0 || one.FirstSeq < st.FirstSeq) {
-			st.FirstSeq = one.FirstSeq
-		}
-		if one.Msgs > 0 && (st.FirstTime.IsZero() || one.FirstTime.Before(st.FirstTime)) {
-			st.FirstTime = one.FirstTime
-		}
-		st.LastSeq = max(st.LastSeq, one.LastSeq)
-		if one.LastTime.After(st.LastTime) {
-			st.LastTime = one.LastTime
-		}
-		st.NumSubjects += one.NumSubjects
-		st.NumDeleted += one.NumDeleted
-		st.Deleted = append(st.Deleted, one.Deleted...)
-		st.Consumers = max(st.Consumers, one.Consumers)
 	}
-	if st.FirstSeq == 0 && st.LastSeq > 0 { // empty, but it was not always
-		st.FirstSeq = st.LastSeq + 1
-	}
-	slices.Sort(st.Deleted)
+	st, partitions = sumStates(states)
 	if s.key.header != "" {
 		st.NumSubjects = len(subjects)
 	}
@@ -309,6 +288,36 @@ func (s *Set) State(r InfoRequest) (cfg jsapi.StreamConfig, st jsapi.StreamState
 		st.Subjects, total = pageOf(subjects, r)
 	}
 	return cfg, st, total, partitions, nil
+}
+
+// sumStates puts together the states of partitions, whose subjects are different ones.
+func sumStates(states []jsapi.StreamState) (sum jsapi.StreamState, partitions []jsapi.PartitionState) {
+	for i := range states {
+		one := &states[i]
+		partitions = append(partitions, jsapi.PartitionState{Partition: i, Msgs: one.Msgs, Bytes: one.Bytes,
+			FirstSeq: one.FirstSeq, LastSeq: one.LastSeq, HighWaterMark: one.LastSeq})
+		sum.Msgs += one.Msgs
+		sum.Bytes += one.Bytes
+		if one.Msgs > 0 && (sum.FirstSeq == 0 || one.FirstSeq < sum.FirstSeq) {
+			sum.FirstSeq = one.FirstSeq
+		}
+		if one.Msgs > 0 && (sum.FirstTime.IsZero() || one.FirstTime.Before(sum.FirstTime)) {
+			sum.FirstTime = one.FirstTime
+		}
+		sum.LastSeq = max(sum.LastSeq, one.LastSeq)
+		if one.LastTime.After(sum.LastTime) {
+			sum.LastTime = one.LastTime
+		}
+		sum.NumSubjects += one.NumSubjects
+		sum.NumDeleted += one.NumDeleted
+		sum.Deleted = append(sum.Deleted, one.Deleted...)
+		sum.Consumers = max(sum.Consumers, one.Consumers)
+	}
+	if sum.FirstSeq == 0 && sum.LastSeq > 0 { // empty, but it was not always
+		sum.FirstSeq = sum.LastSeq + 1
+	}
+	slices.Sort(sum.Deleted)
+	return sum, partitions
 }
 
 // stateOfPart is State for one of several partitions: it adds the subjects that are asked for, or all if names is set, to counts.

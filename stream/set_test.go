@@ -1,9 +1,11 @@
 package stream
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"godwit/protocol/jsapi"
+	"godwit/stream/archive"
 	"godwit/stream/consumer"
 	"godwit/stream/sequence"
 	"godwit/stream/vfs"
@@ -539,6 +542,108 @@ func TestReadingOverPartitions(t *testing.T) {
 		_, st, total, parts, err := b.set.State(InfoRequest{Deleted: true, Subjects: ">"})
 		if err != nil || st.Msgs != 29 || total != 5 || len(parts) != 3 || st.NumSubjects != 5 || len(st.Subjects) != 5 {
 			t.Errorf("%+v %d %v", st, total, err)
+		}
+	})
+}
+
+// A backup of several partitions comes back with every message, and with what each consumer has still to do.
+func TestBackupOfPartitionsComesBackWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := jsapi.StreamConfig{Partitions: 5, PartitionKey: "tokens:2"}
+		b := openSet(t, vfs.NewMem(), cfg)
+		defer func() { b.close() }()
+		b.consumer("C", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, MaxAckPending: 50})
+		var all []uint64
+		for i := range 120 {
+			all = append(all, b.pub(testMsg{subject: fmt.Sprintf("s.%d.%d", i%17, i%3), value: strconv.Itoa(i), headers: []string{"A: b"}}))
+		}
+		in := b.pull("C", `{"batch":60,"expires":1000000000}`)
+		synctest.Wait()
+		msgs, _ := got(in)
+		if len(msgs) != 50 {
+			t.Fatalf("%d messages", len(msgs))
+		}
+		left := map[uint64]bool{}
+		for _, seq := range all {
+			left[seq] = true
+		}
+		for i, m := range msgs {
+			if i%3 > 0 {
+				b.ack("C", string(m.Reply), "")
+				delete(left, numbers(t, m)[1])
+			}
+		}
+		for _, seq := range all[:10] {
+			if err := b.set.Delete(seq); err != nil {
+				t.Fatal(err)
+			}
+			delete(left, seq)
+		}
+		synctest.Wait()
+		k, err := b.set.Backup(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := k.Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		k.Close()
+		restore := func(fs vfs.FS, cfg jsapi.StreamConfig) error {
+			r, err := archive.NewReader(bytes.NewReader(text.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return Restore(Options{FS: fs, SegmentBytes: 64 << 10, Config: cfg}, func(i int, o *Options) {
+				o.Dir, o.Key = fmt.Sprintf("/s/%d", i), [32]byte{1, byte(i)}
+			}, r)
+		}
+		other := b.cfg
+		other.Partitions = 4
+		if err := restore(vfs.NewMem(), other); err == nil || !strings.Contains(err.Error(), "a stream with 5 partitions, and the configuration has 4") {
+			t.Fatalf("other number of partitions: %v", err)
+		}
+		fs := vfs.NewMem()
+		if err := restore(fs, b.cfg); err != nil {
+			t.Fatal(err)
+		}
+		_, before, _, parts, _ := b.set.State(InfoRequest{Deleted: true})
+		was := b.set
+		b2 := openSet(t, fs, cfg)
+		defer b2.close()
+		_, after, _, partsAfter, _ := b2.set.State(InfoRequest{Deleted: true})
+		before.Consumers, after.Consumers = 0, 0
+		if !reflect.DeepEqual(before, after) || !reflect.DeepEqual(parts, partsAfter) {
+			t.Fatalf("\nbefore %+v\nafter  %+v", before, after)
+		}
+		for _, seq := range all[10:] {
+			m, err := was.Get(&jsapi.MsgGetRequest{Seq: seq})
+			n, err2 := b2.set.Get(&jsapi.MsgGetRequest{Seq: seq})
+			if err != nil || err2 != nil || !reflect.DeepEqual(m, n) {
+				t.Fatalf("%+v %+v", m, n)
+			}
+		}
+		// What was neither acknowledged nor removed is delivered, and nothing else.
+		time.Sleep(time.Minute) // what was out comes again
+		for len(left) > 0 {
+			in := b2.pull("C", `{"batch":50,"expires":1000000000}`)
+			synctest.Wait()
+			msgs, _ := got(in)
+			if len(msgs) == 0 {
+				t.Fatalf("%d messages do not come: %+v", len(left), b2.info("C"))
+			}
+			for _, m := range msgs {
+				seq := numbers(t, m)[1]
+				if !left[seq] {
+					t.Fatalf("%d was done", seq)
+				}
+				delete(left, seq)
+				b2.ack("C", string(m.Reply), "")
+			}
+			synctest.Wait()
+		}
+		if info := b2.info("C"); info.NumPending != 0 || info.NumAckPending != 0 {
+			t.Fatalf("%+v", info)
 		}
 	})
 }

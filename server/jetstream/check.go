@@ -69,7 +69,8 @@ func CheckStream(dir string, repair bool, progress func(bytes int64)) StreamChec
 	c.Account, c.Stream = m.Account, m.Config.Name
 	var parts []stream.Options
 	for i := range max(1, m.Config.Partitions) {
-		o := stream.Options{Dir: filepath.Join(dir, partitionDir(i)), FS: fsys, Key: m.key(i), Config: m.first(), Created: m.Created}.Of(i)
+		o := stream.Options{FS: fsys, Config: m.first(), Created: m.Created}.Of(i)
+		m.place(dir, i, &o)
 		parts = append(parts, o)
 		one, err := stream.Check(o, progress)
 		if err != nil {

@@ -179,8 +179,11 @@ func (a *Account) streamOptions(m *meta) stream.Options {
 	return so
 }
 
-// partitionDir is the directory of a partition in that of its stream.
-func partitionDir(partition int) string { return strconv.Itoa(partition) }
+// place says where a partition's log is, in the directory of its stream, which is empty for a memory stream, and by what it
+// is known.
+func (m *meta) place(dir string, partition int, o *stream.Options) {
+	o.Dir, o.Key = filepath.Join("/", dir, strconv.Itoa(partition)), m.key(partition)
+}
 
 // open opens a stream and takes it in. dir is empty for a memory stream; such a one may be in memory already, which is
 // what fsys is for, else nil.
@@ -192,12 +195,8 @@ func (a *Account) open(m *meta, dir string, fsys vfs.FS) (*Stream, error) {
 	}
 	set, err := stream.OpenSet(so, func(i int, o *stream.Options) {
 		h := &hooks{s: s, numbers: o.Numbers(), out: newOutput(a.index)}
-		o.Out, o.Refusals, o.Hooks, o.Key = h.out, newOutput(a.index), h, m.key(i)
-		if dir != "" {
-			o.Dir = filepath.Join(dir, partitionDir(i))
-		} else {
-			o.Dir = "/" + partitionDir(i)
-		}
+		o.Out, o.Refusals, o.Hooks = h.out, newOutput(a.index), h
+		m.place(dir, i, o)
 	})
 	if err != nil {
 		return nil, err

@@ -32,9 +32,6 @@ func (a *Account) BeginRestore(cfg jsapi.StreamConfig) (*Restoration, *jsapi.Err
 	if err := a.checkNew(&cfg, false); err != nil {
 		return nil, err
 	}
-	if cfg.Partitions > 1 {
-		return nil, jsapi.Err(jsapi.ErrStreamRestore, "err", "a stream with several partitions cannot be restored")
-	}
 	cfg.Metadata = jsapi.WithLevel(cfg.Metadata, cfg.RequiredLevel())
 	return &Restoration{a: a, m: a.newMeta(cfg)}, nil
 }
@@ -42,21 +39,20 @@ func (a *Account) BeginRestore(cfg jsapi.StreamConfig) (*Restoration, *jsapi.Err
 // Write makes the stream's log from an archive. It may take long. After an error Abort.
 func (r *Restoration) Write(from io.Reader) error {
 	so := r.a.streamOptions(r.m)
-	so.Key = r.m.key(0)
 	if r.m.Config.Storage == jsapi.MemoryStorage {
-		r.fs, so.Dir = so.FS, "/"+partitionDir(0)
+		r.fs = so.FS
 	} else {
 		dir, err := r.a.makeDir(r.m)
 		if err != nil {
 			return err
 		}
-		r.dir, so.Dir = dir, filepath.Join(dir, partitionDir(0))
+		r.dir = dir
 	}
 	in, err := archive.NewReader(from)
 	if err != nil {
 		return err
 	}
-	return stream.Restore(so, in)
+	return stream.Restore(so, func(i int, o *stream.Options) { r.m.place(r.dir, i, o) }, in)
 }
 
 // Finish takes the stream in.

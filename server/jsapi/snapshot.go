@@ -50,10 +50,7 @@ func streamSnapshot() *endpoint {
 		if !subject.ValidName(req.DeliverSubject) {
 			return nil, jsapi.Err(jsapi.ErrSnapshotDeliverSubjectInvalid)
 		}
-		if s.Partitions().Several() {
-			return nil, jsapi.Err(jsapi.ErrStreamSnapshot, "err", "a stream with several partitions cannot be backed up")
-		}
-		b, err := s.Partitions().First().Backup(!req.NoConsumers)
+		b, err := s.Partitions().Backup(!req.NoConsumers)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +95,7 @@ func newSnapshot(r *request, req *jsapi.SnapshotRequest) *snapshot {
 }
 
 // run sends b and closes it.
-func (s *snapshot) run(b *stream.Backup) {
+func (s *snapshot) run(b *stream.SetBackup) {
 	defer b.Close()
 	s.advise("SNAPSHOT_CREATE", func(a *jsapi.TransferAdvisory) { a.State = &b.State })
 	sub := s.r.caller.index.SubscribeReceiver(s.acks+">", "", s)

@@ -14,6 +14,19 @@ type Archived struct {
 	State  ArchivedState         `json:"state"`
 	// Progress says the same as State and what that has no words for; servers that do not know it leave it out.
 	Progress []byte `json:"godwit_progress,omitempty"`
+	// Partitions are the Progress of the parts of a consumer that spans partitions; State is then where one that knows
+	// nothing of partitions has to begin so that it leaves out nothing.
+	Partitions [][]byte `json:"godwit_partitions,omitempty"`
+}
+
+// Part returns the consumer's part in one of several partitions. One that the backup does not have begins as a new consumer.
+func (a *Archived) Part(partition int) *Archived {
+	part := *a
+	part.Partitions, part.Progress = nil, nil
+	if partition < len(a.Partitions) {
+		part.Progress = a.Partitions[partition]
+	}
+	return &part
 }
 
 // ArchivedState is a consumer's position and what it waits for.

@@ -3,6 +3,7 @@ package compat
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -283,4 +284,36 @@ func TestKeyValueOverPartitions(t *testing.T) {
 	if err != nil || st.Values() == 0 {
 		t.Errorf("%+v %v", st, err)
 	}
+}
+
+// The nats tool works with a stream of several partitions as with any other.
+func TestCLIOfPartitionedStream(t *testing.T) {
+	s := harness.Start(t, harness.Options{Streams: true})
+	c := newCLI(t, s)
+	c.ok(t, []string{"godwit.partitions: 4"}, "stream", "add", "P", "--subjects", "p.>", "--defaults", "--metadata", "godwit.partitions=4",
+		"--metadata", "godwit.partition_key=tokens:2")
+	js := jetStream(t, s.Connect(t))
+	for i := range 40 {
+		if _, err := js.Publish(t.Context(), fmt.Sprintf("p.%d.x", i%10), fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.ok(t, []string{"Messages: 40"}, "stream", "info", "P")
+	c.ok(t, []string{"p.3.x"}, "stream", "subjects", "P")
+	c.ok(t, []string{"p.4.x", "34"}, "stream", "get", "P", "-S", "p.4.x")
+	c.ok(t, []string{"Unprocessed Messages: 40"}, "consumer", "add", "P", "C", "--pull", "--defaults")
+	c.ok(t, []string{"Acknowledged message"}, "consumer", "next", "P", "C", "--count", "15", "--ack")
+	c.ok(t, []string{"Unprocessed Messages: 25", "Consumer sequence: 15"}, "consumer", "info", "P", "C")
+	c.ok(t, []string{"Description: wide"}, "stream", "edit", "P", "--description", "wide", "--force")
+	dir := filepath.Join(t.TempDir(), "backup")
+	c.ok(t, []string{"Received"}, "stream", "backup", "P", dir, "--no-progress")
+	c.ok(t, nil, "stream", "rm", "P", "--force")
+	c.ok(t, nil, "stream", "restore", dir, "--no-progress")
+	s.Kill() // what was restored is on disk
+	s.Start()
+	c = newCLI(t, s)
+	c.ok(t, []string{"Messages: 40", "godwit.partition_key: tokens:2", "Description: wide"}, "stream", "info", "P")
+	c.ok(t, []string{"Acknowledged message"}, "consumer", "next", "P", "C", "--count", "25", "--ack")
+	c.ok(t, []string{"Unprocessed Messages: 0"}, "consumer", "info", "P", "C")
+	c.ok(t, []string{"Messages: 0"}, "stream", "purge", "P", "--force")
 }
