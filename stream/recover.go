@@ -141,8 +141,8 @@ func (p *Partition) activate() {
 	p.armExpire()
 	p.sched.fire = p.nextFire()
 	p.publishStats()
-	p.startErasing() // what the last process did not come to
 	p.resumeRewriting()
+	p.startErasing() // what the last process did not come to; turns may run from here on
 }
 
 // checkpointVersion is the first byte of a checkpoint's state. The next format gets the next number.
