@@ -43,6 +43,9 @@ func (p *Partition) applyPubs(f *flight) {
 			seq += uint64(n)
 			hashes = hashes[n:]
 		}
+		if b.internal {
+			p.doubt(seq-uint64(b.stored), seq)
+		}
 		p.recent.pop(b.stored)
 		p.flying.msgs -= int64(b.stored)
 		p.flying.bytes -= b.flying

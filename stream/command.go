@@ -198,6 +198,7 @@ func (p *Partition) reconfigure(cfg jsapi.StreamConfig) {
 			p.watchResolved(m)
 		}
 		p.keep.done = p.keep.done[:0]
+		p.findFormer()
 	}
 	p.dropDisabled(&cfg)
 	if limit := cfg.MaxMsgsPerSubject; limit > 0 {

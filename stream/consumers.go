@@ -288,6 +288,7 @@ func (p *Partition) applyUpdate(c *command) {
 		if m.c.Counted() {
 			m.c.SetBacklog(p.backlog(m))
 		}
+		p.noteFormer(m)
 		c.sweep = true
 	}
 	p.touch(m)

@@ -22,6 +22,7 @@ type member struct {
 
 	// Whether it is in the list of the same name.
 	isReady, isTouched, isDirty, isEager bool
+	isFormer                             bool // see retention.former
 	gone                                 bool
 	held                                 bool // does not deliver yet; see Begin
 	tracked                              int  // its place in members.tracking, from 1 on; 0: it has none

@@ -124,6 +124,7 @@ type Partition struct {
 	inFlush atomic.Bool  // the turn is inside Flush: it will see what becomes durable
 	failure atomic.Pointer[error]
 	timer   *time.Timer
+	rang    atomic.Bool    // the timer has fired since it was set
 	saves   sync.WaitGroup // checkpoints being written, segments being rewritten, messages being erased
 
 	refuse struct {
@@ -206,7 +207,7 @@ func Open(o Options) (*Partition, error) {
 		p.box.bound = max(mailboxBytes/n, mailboxLeast)
 	}
 	p.ack.init(o.Config.Name, o.Domain, o.numbers)
-	p.timer = time.AfterFunc(time.Hour, p.box.wake)
+	p.timer = time.AfterFunc(time.Hour, p.ring)
 	p.timer.Stop()
 	p.sched.init()
 	p.open.init(o.Batches)

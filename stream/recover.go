@@ -134,6 +134,7 @@ func (p *Partition) activate() {
 		p.touch(m)
 		p.ready(m)
 	}
+	p.findFormer()
 	p.startSweep(p.first, nil) // a consumer may have been deleted right before the end
 	p.settleCounts()
 	p.account()

@@ -28,6 +28,7 @@ type retention struct {
 	mixed  bool      // not all of done came from those who are there now, or they want others since then
 	movers []*member // want others since a record was made that is not applied yet; see member.moved
 	moved  uint64    // the highest of theirs
+	former []*member // may wait for acknowledgements of messages that they do not want any more; in no order
 	sweep  struct {  // messages to be looked at one by one because a consumer is gone or wants others now
 		at, to  uint64   // the next, the last, which may be in flight; at > to: none
 		rd      *reader  // nil: none is under way
@@ -58,6 +59,18 @@ func (p *Partition) unwanted(rec *segment.Record) bool {
 		rec.Header = nil
 	}
 	return true
+}
+
+// doubt has messages [from, to) looked at that nobody has judged: those that the partition itself makes are stored whoever wants
+// them, as they have effects.
+func (p *Partition) doubt(from, to uint64) {
+	if p.cfg.Retention != jsapi.InterestRetention {
+		return
+	}
+	for seq := from; seq < to; seq++ {
+		p.resolved(seq)
+	}
+	p.keep.mixed = true
 }
 
 // resolved is told by consumers which messages they are done with.
@@ -187,6 +200,9 @@ func (p *Partition) removeNeedless(seqs []uint64, index uint64) {
 			p.forgetAll(m, all)
 		}
 	}
+	if len(p.keep.former) > 0 {
+		p.forgetFormer(all)
+	}
 	p.account()
 }
 
@@ -199,6 +215,50 @@ func (p *Partition) forgetAll(m *member, seqs []uint64) {
 		if m.c.Forget(seq, "") {
 			p.touch(m)
 		}
+	}
+}
+
+// forgetFormer tells those who wait for what they do not want any more that messages are gone: nobody asks them.
+func (p *Partition) forgetFormer(seqs []uint64) {
+	k := &p.keep
+	k.former = slices.DeleteFunc(k.former, func(m *member) bool {
+		p.forgetAll(m, seqs)
+		m.isFormer = !m.gone && m.c.Tracking()
+		return !m.isFormer
+	})
+}
+
+// noteFormer takes m up among those, if it may wait for what it does not want any more.
+func (p *Partition) noteFormer(m *member) {
+	if p.cfg.Retention != jsapi.LimitsRetention && p.found == nil && !m.isFormer && m.c.Tracking() {
+		m.isFormer = true
+		p.keep.former = append(p.keep.former, m)
+	}
+}
+
+// formerMax bounds the deliveries whose messages findFormer reads.
+const formerMax = 64 << 10
+
+// findFormer finds those members among all, whose filters may have changed at any time.
+func (p *Partition) findFormer() {
+	if p.cfg.Retention == jsapi.LimitsRetention || p.found != nil {
+		return
+	}
+	left := formerMax
+	var r segment.Record
+	for _, m := range p.members.byID {
+		if len(m.c.Filters()) == 0 {
+			continue
+		}
+		m.c.EachOut(func(seq uint64) bool {
+			if left--; left >= 0 {
+				if _, err := p.read(seq, &r); err != nil || m.c.Wants(r.Subject) {
+					return true
+				}
+			}
+			p.noteFormer(m)
+			return false
+		})
 	}
 }
 

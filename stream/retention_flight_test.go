@@ -3,6 +3,7 @@ package stream
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"godwit/protocol/jsapi"
 	"godwit/stream/vfs"
@@ -152,5 +153,55 @@ func TestSweepDoesNotWaitForWhatNeverComes(t *testing.T) {
 	}
 	if got := b.stored(); !slices.Equal(got, []uint64{2}) {
 		t.Fatalf("stored %v", got)
+	}
+}
+
+// A consumer that was given other filters does not wait for acknowledgements of what goes because nobody wants it any more.
+func TestDeliveriesOfFormerFilterGoWithTheirMessages(t *testing.T) {
+	for _, how := range []string{"at once", "when another has acknowledged", "after a restart"} {
+		t.Run(how, func(t *testing.T) {
+			b := openBench(t, vfs.NewMem(), jsapi.StreamConfig{Name: "S", Subjects: []string{"s.>"}, Retention: jsapi.InterestRetention}, &clock{now: 1e9}, nil)
+			defer func() { b.close() }()
+			b.consumer("C", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubject: "s.a", MaxDeliver: 1})
+			if how != "at once" {
+				b.consumer("other", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit})
+			}
+			b.pubs(testMsg{subject: "s.a"}, testMsg{subject: "s.a"})
+			b.pull("C", 2)
+			b.consumer("C", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubject: "s.b", MaxDeliver: 1})
+			if how == "after a restart" {
+				b.close()
+				b = b.reopen(b.fs)
+			}
+			if how != "at once" {
+				if info, err := b.p.ConsumerInfo("C"); err != nil || info.NumAckPending != 2 {
+					t.Fatalf("%+v %v", info, err)
+				}
+				_, replies := b.pull("other", 2)
+				b.ackSync("other", replies...)
+			}
+			b.settled()
+			if got := b.stored(); len(got) > 0 {
+				t.Fatalf("stored %v", got)
+			}
+			if info, err := b.p.ConsumerInfo("C"); err != nil || info.NumAckPending != 0 || info.AckFloor.Stream != 2 {
+				t.Fatalf("%+v %v", info, err)
+			}
+		})
+	}
+}
+
+// What a schedule produces for nobody is not kept where only what somebody wants is.
+func TestScheduledMessagesThatNobodyWants(t *testing.T) {
+	b := timersBench(t, func(cfg *jsapi.StreamConfig) { cfg.Retention = jsapi.InterestRetention })
+	defer b.close()
+	b.consumer("C", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit, FilterSubject: "s.>"})
+	b.accept(testMsg{subject: "s.e", headers: []string{"Nats-Schedule: @every 10s", "Nats-Schedule-Target: t.e"}})
+	for range 3 {
+		b.pass(10 * time.Second)
+	}
+	b.settled()
+	if got := b.stored(); !slices.Equal(got, []uint64{1}) || b.state().LastSeq != 4 {
+		t.Fatalf("stored %v of %d", got, b.state().LastSeq)
 	}
 }

@@ -94,6 +94,12 @@ func (s *schedule) pop() scheduled {
 	return top
 }
 
+// ring is the timer's.
+func (p *Partition) ring() {
+	p.rang.Store(true)
+	p.box.wake()
+}
+
 // arm sees to it that a turn runs when something is due.
 func (p *Partition) arm() {
 	s := &p.sched
@@ -102,6 +108,10 @@ func (p *Partition) arm() {
 		return
 	}
 	at = max(at, p.now+int64(tickMin))
+	if p.rang.Load() { // whatever the clock says: it may have been set back meanwhile
+		p.rang.Store(false)
+		s.armed = 0
+	}
 	if s.armed > p.now && s.armed <= at {
 		return
 	}

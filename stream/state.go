@@ -180,8 +180,10 @@ func (s *state) lastOf(i int) uint64 {
 	return e.last
 }
 
-// fillLists makes the sequence lists of all subjects from the log.
+// fillLists makes the sequence lists of all subjects from the log. What was uncertain about first and last messages is certain
+// then.
 func (s *state) fillLists() {
+	defer s.subjects.settleEnds()
 	s.scan(s.first, s.last, func(seq uint64, _ int64, r *segment.Record) bool {
 		if i := s.subjects.find(s.subjects.hash(r.Subject), r.Subject); i >= 0 {
 			s.subjects.lists[i] = append(s.subjects.lists[i], seqBytes{seq, uint32(s.size(r))})

@@ -144,9 +144,7 @@ func (t *subjectTable) removed(i int, seq uint64) {
 			}
 		}
 		t.lists[i] = l
-		if len(l) > 0 {
-			e.first, e.last, e.bytes = l[0].seq, l[len(l)-1].seq, l[len(l)-1].bytes
-		}
+		e.settleEnds(l)
 		return
 	}
 	if seq == e.first {
@@ -154,6 +152,20 @@ func (t *subjectTable) removed(i int, seq uint64) {
 	}
 	if seq == e.last {
 		e.lastStale = true
+	}
+}
+
+// settleEnds takes the first and the last message from the list of all.
+func (e *subjectEntry) settleEnds(l []seqBytes) {
+	if len(l) > 0 {
+		e.first, e.last, e.bytes, e.lastStale = l[0].seq, l[len(l)-1].seq, l[len(l)-1].bytes, false
+	}
+}
+
+// settleEnds does so for all entries.
+func (t *subjectTable) settleEnds() {
+	for i := range t.entries {
+		t.entries[i].settleEnds(t.lists[i])
 	}
 }
 
@@ -196,10 +208,10 @@ func (t *subjectTable) compact() {
 	t.names, t.garbage = names, 0
 }
 
+// clear empties the table. It does not touch the seed, which senders read at any time.
 func (t *subjectTable) clear() {
-	lists := t.lists != nil
-	*t = subjectTable{seed: t.seed}
-	if lists {
+	t.slots, t.entries, t.free, t.names, t.garbage = nil, nil, nil, nil, 0
+	if t.lists != nil {
 		t.lists = [][]seqBytes{}
 	}
 }

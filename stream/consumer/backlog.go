@@ -81,6 +81,12 @@ func (c *Consumer) Forget(seq uint64, reason string) bool {
 // Tracking says whether there are deliveries that Forget may find.
 func (c *Consumer) Tracking() bool { return !c.pend.empty() }
 
+// EachOut calls f for the stream sequence of each delivery that Forget may find, in no order, until it returns false.
+func (c *Consumer) EachOut(f func(seq uint64) bool) {
+	c.follow()
+	c.pend.each(f)
+}
+
 // AckFloor is the stream sequence up to which the consumer is done with everything.
 func (c *Consumer) AckFloor() uint64 {
 	c.follow()

@@ -397,6 +397,20 @@ func (p *pending) put(e Entry) {
 	p.addOdd(&e)
 }
 
+// each calls f for the stream sequence of every message until it returns false.
+func (p *pending) each(f func(seq uint64) bool) {
+	for c := p.head; c < p.tail; c++ {
+		if s := p.at(c); s.seq != 0 && !f(s.seq) {
+			return
+		}
+	}
+	for seq := range p.odd {
+		if !f(seq) {
+			return
+		}
+	}
+}
+
 // unstored takes out the exceptions whose messages are not stored, and returns their stream sequences: they were removed
 // after the record that states them was made.
 func (p *pending) unstored(s Store) (seqs []uint64) {
