@@ -121,8 +121,10 @@ func TestRefusedClientMayTryAgain(t *testing.T) {
 func TestHandshakeTimeout(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS %v", secure), func(t *testing.T) {
+			t.Parallel()
+			const timeout = 500 * time.Millisecond // long enough for an honest handshake on a busy machine
 			r := listen(t, withOptions(func(o *options.Websocket) {
-				o.HandshakeTimeout = 50 * time.Millisecond
+				o.HandshakeTimeout = timeout
 				if secure {
 					withTLS(o)
 				}
@@ -142,7 +144,7 @@ func TestHandshakeTimeout(t *testing.T) {
 			// An open connection is not subject to it.
 			c := r.open("/", "")
 			s := r.take()
-			time.AfterFunc(100*time.Millisecond, func() { s.Write([]byte("later")) })
+			time.AfterFunc(timeout+timeout/5, func() { s.Write([]byte("later")) })
 			c.expect(2, "later")
 		})
 	}
