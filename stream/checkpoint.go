@@ -42,7 +42,7 @@ func (p *Partition) maybeCheckpoint() {
 	if k.saving || p.commands > 0 || k.bytes < k.limit(p.opts.SegmentBytes) && p.now < s.check {
 		return
 	}
-	p.sealPurged()
+	p.sealSparse()
 	p.logProgress()
 	k.bytes, k.saving, s.check = 0, true, never
 	p.auditSoon()

@@ -58,12 +58,12 @@ func (p *Partition) purged(bytes uint64) {
 	}
 }
 
-// sealPurged ends the log's active segment where a checkpoint begins, if a purge has left hardly anything of it, so that its
-// disk space comes back before it is full. The more segments there are, the larger it has to be: older ones may have to
-// stay. The checkpoint can do without it as something follows it, and what is left of it is rewritten at once.
-func (p *Partition) sealPurged() {
+// sealSparse ends the log's active segment where a checkpoint begins, if hardly anything of it can be left, so that its disk
+// space comes back before it is full. The more segments there are, the larger it has to be: older ones may have to stay. The
+// checkpoint can do without it as something follows it, and what is left of it is rewritten at once.
+func (p *Partition) sealSparse() {
 	n, segments := p.log.Active()
-	if p.ckpt.purged >= sealFrom && n >= sealFrom*int64(segments) && 2*int64(p.bytes) < n {
+	if n >= sealFrom*int64(segments) && 2*int64(p.bytes) < n {
 		p.log.Seal(p.stamp)
 		p.appendBatch(segment.Head{Kind: segment.KindProgress, Time: p.stamp, Base: p.next})
 		p.reclaim.first = p.first // it is not about to be dropped

@@ -306,3 +306,38 @@ func TestRewritingIsResumed(t *testing.T) {
 	}
 	r.close()
 }
+
+// What is not needed any more does not fill the disk until a segment of the usual size is full.
+func TestDiskStaysBoundedInTheFirstSegment(t *testing.T) {
+	for name, cfg := range map[string]jsapi.StreamConfig{
+		"newest of each subject": {MaxMsgsPerSubject: 1},
+		"newest messages":        {MaxMsgs: 10},
+		"newest bytes":           {MaxBytes: 500_000},
+		"work queue":             {Retention: jsapi.WorkQueueRetention},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Name, cfg.Subjects = "S", []string{"s.>"}
+			b := openBench(t, vfs.NewMem(), cfg, &clock{now: 1e18}, func(o *Options) { o.SegmentBytes = 256 << 20 })
+			defer func() { b.close() }()
+			b.consumer("C", jsapi.ConsumerConfig{AckPolicy: jsapi.AckExplicit})
+			most := int64(0)
+			for round := range 20 {
+				for i := range 40 {
+					b.accept(testMsg{subject: fmt.Sprint("s.", i%10), value: strings.Repeat("x", 50_000)})
+				}
+				if cfg.Retention == jsapi.WorkQueueRetention {
+					_, replies := b.pull("C", 40)
+					b.ackSync("C", replies...)
+				}
+				b.checkpoint()
+				if round == 10 {
+					b = b.restart(true)
+				}
+				most = max(most, b.p.log.Bytes())
+			}
+			if most > 10<<20 { // 40 MB were written
+				t.Errorf("the log grew to %d bytes", most)
+			}
+		})
+	}
+}

@@ -85,7 +85,7 @@ func (b *bench) replayed(fs *vfs.Mem, ids []string) []string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	p.stamp = b.p.stamp
+	b.inTurn(func() { p.stamp = b.p.stamp })
 	list := books(p, ids)
 	if err := p.log.Close(); err != nil {
 		b.t.Fatal(err)

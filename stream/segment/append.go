@@ -33,7 +33,9 @@ func (l *Log) append(h Head, flags uint8, packed []byte, body [][]byte) error {
 	if flags&flagPacked != 0 {
 		n = len(packed)
 	}
-	length := batchHeadBytes + n
+	head := batchHead{Head: h, flags: flags, durable: l.provable(h.Index)}
+	head.measure(n, l.opts.shortMost)
+	length := head.length
 	if l.unflushed+int64(length) > l.maxUnwritten && l.unflushed > 0 {
 		if _, err := l.Flush(false); err != nil {
 			return err
@@ -44,7 +46,7 @@ func (l *Log) append(h Head, flags uint8, packed []byte, body [][]byte) error {
 	b := l.reserve(length, &h)
 	start := int(b.len.Load())
 	data := b.bytes[start : start+length]
-	at := batchHeadBytes
+	at := head.size
 	if flags&flagPacked != 0 {
 		copy(data[at:], packed)
 	} else {
@@ -52,11 +54,22 @@ func (l *Log) append(h Head, flags uint8, packed []byte, body [][]byte) error {
 			at += copy(data[at:], p)
 		}
 	}
-	head := batchHead{Head: h, flags: flags, length: length, durable: l.durable.Load()}
 	head.put(data)
+	if head.durable > 0 {
+		l.proven.durable, l.proven.at = head.durable, h.Index
+	}
 	l.hash.seal(data)
 	l.publish(b, &h, maxTime, int64(length))
 	return nil
+}
+
+// provable returns what the head of the next batch says to be durable; 0 if one shortly before it said the same.
+func (l *Log) provable(index uint64) uint64 {
+	d := l.durable.Load()
+	if d == l.proven.durable && d+1 != index && index-l.proven.at < durableEvery {
+		return 0
+	}
+	return d
 }
 
 // checkBody checks that the parts are h.Count whole records, and returns the largest time among them.
@@ -121,8 +134,12 @@ func (l *Log) reserve(n int, h *Head) *block {
 	return l.addBlock(s, n)
 }
 
-// fits says whether a batch of n bytes may go into the segment. An empty one takes a batch of any size.
+// fits says whether a batch of n bytes may go into the segment. An empty one takes a batch of any size; one of a format that
+// does not know short heads takes none.
 func (s *segment) fits(h *Head, n int, limit int64) bool {
+	if s.longHeads {
+		return false
+	}
 	if s.empty() {
 		return true
 	}

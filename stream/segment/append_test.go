@@ -229,7 +229,7 @@ func TestCursorPassesDroppedSegments(t *testing.T) {
 // TestSeqAt compares with a search of all messages. Times wander, so that they run backwards at times.
 func TestSeqAt(t *testing.T) {
 	o := testOptions(vfs.NewMem())
-	o.SegmentBytes = 512 << 10
+	o.SegmentBytes = 384 << 10
 	w, _ := openWriter(t, o)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range 3000 {

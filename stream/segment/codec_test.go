@@ -61,8 +61,8 @@ func FuzzReadRecord(f *testing.F) {
 
 // sealedBatch returns a batch as it is stored.
 func sealedBatch(hash *hasher, h batchHead, body []byte) []byte {
-	b := append(make([]byte, batchHeadBytes), body...)
-	h.length = len(b)
+	h.measure(len(body), shortMost)
+	b := append(make([]byte, h.size), body...)
 	h.put(b)
 	hash.seal(b)
 	return b
@@ -74,6 +74,9 @@ func FuzzBatches(f *testing.F) {
 	hash := newHasher(testKey)
 	one := sealedBatch(hash, batchHead{Head: Head{Kind: KindMessages, Index: 1, Base: 1, Count: 1}}, AppendRecord(nil, &Record{Value: []byte("v")}))
 	two := sealedBatch(hash, batchHead{Head: Head{Kind: KindCommand, Index: 2, Base: 2}, durable: 1}, []byte("command"))
+	long := sealedBatch(hash, batchHead{Head: Head{Kind: KindMessages, Index: 1, Term: 7, Base: 1, Count: 1}}, AppendRecord(nil, &Record{Value: make([]byte, shortMost)}))
+	f.Add(long, false)
+	f.Add(long, true)
 	f.Add(append(bytes.Clone(one), two...), false)
 	f.Add(append(bytes.Clone(one), make([]byte, 200)...), false)
 	f.Add(one[:len(one)-1], false)
@@ -81,7 +84,11 @@ func FuzzBatches(f *testing.F) {
 	f.Add(two, true)
 	f.Fuzz(func(t *testing.T, b []byte, seal bool) {
 		b = bytes.Clone(b)
-		if seal && len(b) >= batchHeadBytes {
+		if seal && len(b) >= headLeast && isShort(b) {
+			if n := binary.LittleEndian.Uint16(b[8:]); n >= headLeast && int(n) <= len(b) {
+				hash.seal(b[:n])
+			}
+		} else if seal && len(b) >= batchHeadBytes {
 			if n := binary.LittleEndian.Uint32(b[8:]); n >= batchHeadBytes && int64(n) <= int64(len(b)) {
 				hash.seal(b[:n])
 			}

@@ -190,7 +190,7 @@ func (c *Cursor) enter(h *batchHead, batch []byte) bool {
 		return false
 	}
 	from := max(c.seq, h.Base)
-	c.batch, c.off = batch, batchHeadBytes
+	c.batch, c.off = batch, h.size
 	if h.flags&flagPacked != 0 && !c.unpack(h, batch) {
 		c.batch = nil
 		c.damage = &CorruptError{c.seg.logPath(), c.at, "batch cannot be decompressed"}
@@ -246,7 +246,7 @@ func (c *Cursor) find() (bool, error) {
 // enterCold looks at the batch at c.pos in the file, all of which is written.
 func (c *Cursor) enterCold() (bool, error) {
 	var h batchHead
-	need := batchHeadBytes
+	need := headLeast
 	for {
 		if c.piece == nil || c.pos < c.from || c.pos+int64(need) > c.from+int64(len(c.piece)) {
 			if err := c.read(need); err != nil {

@@ -297,6 +297,10 @@ func TestDamageIsReported(t *testing.T) {
 			noCheckpoints(t, o)
 			change(t, o.FS, path(o, segments[0]), func(b []byte) []byte { b[1000] ^= 1; return b })
 		}, "hash of batch", 3},
+		{"sealed segment", func(t *testing.T, o Options, segments []string) {
+			noCheckpoints(t, o)
+			change(t, o.FS, path(o, segments[0]), func(b []byte) []byte { b[1000] ^= 1; return b })
+		}, "hash of a short batch", 3},
 		{"last batch", func(t *testing.T, o Options, segments []string) {
 			change(t, o.FS, path(o, segments[len(segments)-1]), func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
 		}, "hash of batch 50", 3},
@@ -312,8 +316,12 @@ func TestDamageIsReported(t *testing.T) {
 		}, "hash of batch", 3},
 		{"length in a head", func(t *testing.T, o Options, segments []string) {
 			noCheckpoints(t, o)
-			change(t, o.FS, path(o, segments[0]), func(b []byte) []byte { b[segmentHeadBytes+10] = 0xff; return b })
+			change(t, o.FS, path(o, segments[0]), func(b []byte) []byte { b[segmentHeadBytes+10] ^= 0x7f; return b })
 		}, "checksum of a batch head", 3},
+		{"length in a short head", func(t *testing.T, o Options, segments []string) {
+			noCheckpoints(t, o)
+			change(t, o.FS, path(o, segments[0]), func(b []byte) []byte { b[segmentHeadBytes+9] ^= 0x7f; return b })
+		}, "short batch of", 3},
 		{"segment head", func(t *testing.T, o Options, segments []string) {
 			noCheckpoints(t, o)
 			change(t, o.FS, path(o, segments[1]), func(b []byte) []byte { b[30] ^= 4; return b })
@@ -369,6 +377,9 @@ func TestDamageIsReported(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			o := testOptions(vfs.NewMem())
+			if strings.Contains(c.reason, "short") {
+				o.shortMost = shortMost
+			}
 			messages, want := closedLog(t, o)
 			segments := segmentNames(t, o)
 			if len(segments) < 4 {
@@ -432,7 +443,7 @@ func segmentNames(t *testing.T, o Options) (names []string) {
 func lastBatch(b []byte) int {
 	pos, last := segmentHeadBytes, 0
 	var h batchHead
-	for pos+batchHeadBytes <= len(b) {
+	for pos+headLeast <= len(b) {
 		h.get(b[pos:])
 		last, pos = pos, pos+h.length
 	}
@@ -486,19 +497,32 @@ func TestNewerFormatIsRefused(t *testing.T) {
 				return b
 			})
 		},
+		"short batch": func(fsys vfs.FS) {
+			segments := segmentNames(t, o)
+			change(t, fsys, path(segments[len(segments)-1]), func(b []byte) []byte {
+				at := lastBatch(b)
+				var h batchHead
+				h.get(b[at:])
+				batch := sealedBatch(hash, batchHead{Head: h.Head}, nil)
+				batch[11] |= tagSpare
+				hash.seal(batch)
+				return append(b[:at], batch...)
+			})
+		},
 		"unknown flags": func(fsys vfs.FS) {
 			segments := segmentNames(t, o)
 			change(t, fsys, path(segments[len(segments)-1]), func(b []byte) []byte {
 				batch := b[lastBatch(b):]
-				batch[15] |= 4
-				hash.seal(batch)
-				return b
+				var h batchHead
+				h.get(batch)
+				long := sealedBatch(hash, batchHead{Head: h.Head, flags: 4}, make([]byte, shortMost))
+				return append(b[:len(b)-len(batch)], long...)
 			})
 		},
 		"segment": func(fsys vfs.FS) {
 			segments := segmentNames(t, o)
 			change(t, fsys, path(segments[len(segments)-1]), func(b []byte) []byte {
-				b[16] = formatRewritten + 1
+				b[16] = formatShort + 1
 				hash.sealBlock(b[:segmentHeadBytes])
 				return b
 			})

@@ -26,7 +26,8 @@
 //
 //	0   hash u64         over [8, 128)
 //	8   magic "GODWITSG"
-//	16  format u32 = 1, or 2 if it was rewritten; generation u32
+//	16  format u32 = 3; generation u32. Earlier formats: 1, and 2 if it was rewritten, have long heads of batches only, and
+//	    nothing is appended to them any more
 //	24  serial u64       number of the segment in its log, from 1
 //	32  base u64         sequence of the first message it can hold
 //	40  first u64        Raft index of its first batch
@@ -55,6 +56,21 @@
 //	56  count u32        messages
 //	60  head u32         CRC-32C of [8, 60), started from a secret of the key: the head can be trusted without the body
 //	64  body             records (AppendRecord), or the owner's own bytes
+//
+// Of at most 4096 bytes it has a short head, mostly of 22 to 24 bytes, which is verified with the whole:
+//
+//	0   hash u64         over [8, length)
+//	8   length u16
+//	10  lowest byte of the index u8
+//	11  tag u8           bit 7: the head is short, which no long one has there; 5 and 6: kind; 3 and 4: flags; 2: durable is index-1; 1:
+//	                     more follows; 0: zero
+//	12  time i64
+//	20  index/256 uvarint, base-index zigzag varint
+//	    more u8          which of these follow, in this order, or are else: 1 attributes u8 (0), 2 term uvarint (1), 4 count uvarint
+//	                     (1 of messages, else 0), 8 index-durable uvarint (as bit 2 of the tag says, or nothing is said)
+//	    body
+//
+// What is durable is not repeated in each short head: at most 16 in a row say nothing of it, if there is nothing new.
 //
 // # Rewritten and missing segments
 //

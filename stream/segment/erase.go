@@ -209,7 +209,7 @@ func (hash *hasher) overwrite(b []byte, seqs []uint64, change func(r *Record), b
 // repack puts a compressed body into batch b, with room behind it that counts for nothing. It reports false if there is not
 // enough.
 func (h *batchHead) repack(b, body []byte) bool {
-	room := len(b) - batchHeadBytes
+	room := len(b) - h.size
 	packed := s2.Encode(nil, body)
 	if len(packed) != room && len(packed)+padBytes > room {
 		packed = s2.EncodeBest(nil, body)
@@ -220,10 +220,10 @@ func (h *batchHead) repack(b, body []byte) bool {
 			return false
 		}
 		h.flags |= flagPadded
-		clear(b[batchHeadBytes+len(packed):])
+		clear(b[h.size+len(packed):])
 		binary.LittleEndian.PutUint32(b[len(b)-padBytes:], uint32(len(packed)))
 	}
-	copy(b[batchHeadBytes:], packed)
+	copy(b[h.size:], packed)
 	return true
 }
 

@@ -40,11 +40,19 @@ func (h *Head) next() uint64 { return h.Base + uint64(h.Count) }
 type batchHead struct {
 	Head
 	flags   uint8
-	length  int // of the whole batch
+	short   bool // in the short form
+	newer   bool // get met what a later format may mean
+	size    int  // of the head
+	length  int  // of the whole batch
 	durable uint64
 }
 
+// put writes the head in the form and with the length that it has, without checksums.
 func (h *batchHead) put(b []byte) {
+	if h.short {
+		h.putShort(b)
+		return
+	}
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.length))
 	b[12], b[13], b[14], b[15] = byte(h.Kind), formatBatch, h.Attrs, h.flags
 	binary.LittleEndian.PutUint64(b[16:], h.Index)
@@ -55,9 +63,14 @@ func (h *batchHead) put(b []byte) {
 	binary.LittleEndian.PutUint32(b[56:], h.Count)
 }
 
-// get reads the head that b starts with, without any check.
+// get reads the head of the batch that b starts with, which is intact.
 func (h *batchHead) get(b []byte) {
+	if isShort(b) {
+		h.getShort(b)
+		return
+	}
 	_ = b[batchHeadBytes-1]
+	h.short, h.newer, h.size = false, b[13] > formatBatch, batchHeadBytes
 	h.length = int(binary.LittleEndian.Uint32(b[8:]))
 	h.Kind, h.Attrs, h.flags = Kind(b[12]), b[14], b[15]
 	h.Index = binary.LittleEndian.Uint64(b[16:])
@@ -90,9 +103,11 @@ func (h *hasher) sum(b []byte) uint64 { return highwayhash.Sum64(b, h.key[:]) }
 
 func (h *hasher) headSum(b []byte) uint32 { return crc32.Update(h.salt, castagnoli, b[8:60]) }
 
-// seal puts both checksums into a batch.
+// seal puts the checksums into a batch.
 func (h *hasher) seal(b []byte) {
-	binary.LittleEndian.PutUint32(b[60:], h.headSum(b))
+	if !isShort(b) {
+		binary.LittleEndian.PutUint32(b[60:], h.headSum(b))
+	}
 	binary.LittleEndian.PutUint64(b, h.sum(b[8:]))
 }
 
@@ -108,14 +123,20 @@ type batchState uint8
 
 const (
 	batchGood  batchState = iota
-	batchShort            // b holds only a part; head is valid if need is known
+	batchShort            // b holds only a part
 	batchBad
 	batchNewer // intact, of a later format
 )
 
 // checkBatch verifies the batch that b starts with. need is the number of bytes that b must have for a decision, when
-// it is batchShort; reason says what is wrong when it is batchBad. The head is filled unless b is shorter than one.
+// it is batchShort; reason says what is wrong when it is batchBad. The head is that of the batch if it is good.
 func (h *hasher) checkBatch(b []byte, head *batchHead) (state batchState, need int, reason string) {
+	if len(b) < headLeast {
+		return batchShort, headLeast, ""
+	}
+	if isShort(b) {
+		return h.checkShort(b, head)
+	}
 	if len(b) < batchHeadBytes {
 		return batchShort, batchHeadBytes, ""
 	}
@@ -133,12 +154,38 @@ func (h *hasher) checkBatch(b []byte, head *batchHead) (state batchState, need i
 	if binary.LittleEndian.Uint64(b) != h.sum(b[8:n]) {
 		return batchBad, 0, fmt.Sprintf("hash of batch %d does not match", head.Index)
 	}
-	known, sound := packedHead(b)
-	if b[13] > formatBatch || !known || head.Kind > KindCommand {
+	if b[13] == 0 {
+		return batchBad, 0, fmt.Sprintf("batch %d has no format", head.Index)
+	}
+	return head.judge()
+}
+
+// checkShort is checkBatch for a short head.
+func (h *hasher) checkShort(b []byte, head *batchHead) (state batchState, need int, reason string) {
+	n := int(binary.LittleEndian.Uint16(b[8:]))
+	if n < headLeast || n > shortMost {
+		return batchBad, 0, fmt.Sprintf("short batch of %d bytes", n)
+	}
+	if len(b) < n {
+		return batchShort, n, ""
+	}
+	if binary.LittleEndian.Uint64(b) != h.sum(b[8:n]) {
+		return batchBad, 0, "hash of a short batch does not match"
+	}
+	if !head.getShort(b[:n]) && !head.newer {
+		return batchBad, 0, "head of a short batch makes no sense"
+	}
+	return head.judge()
+}
+
+// judge says whether the head of a batch whose checksums match makes sense.
+func (h *batchHead) judge() (state batchState, need int, reason string) {
+	known, sound := h.packedWell()
+	if h.newer || !known || h.Kind > KindCommand {
 		return batchNewer, 0, ""
 	}
-	if b[13] == 0 || !sound || head.Kind == 0 || (head.Kind == KindMessages) != (head.Count > 0) || head.next() < head.Base {
-		return batchBad, 0, fmt.Sprintf("batch %d contradicts itself", head.Index)
+	if !sound || h.Kind == 0 || (h.Kind == KindMessages) != (h.Count > 0) || h.next() < h.Base {
+		return batchBad, 0, fmt.Sprintf("batch %d contradicts itself", h.Index)
 	}
-	return batchGood, n, ""
+	return batchGood, h.length, ""
 }

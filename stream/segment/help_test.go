@@ -45,7 +45,7 @@ func (m *message) check(time int64, r *Record) error {
 var testKey = [32]byte{1, 2, 3}
 
 func testOptions(fsys vfs.FS) Options {
-	return Options{Dir: "/data/p0", FS: fsys, Key: testKey, SegmentBytes: 16 << 10, MaxBatchBytes: 64 << 10, TailBytes: 16 << 10}
+	return Options{Dir: "/data/p0", FS: fsys, Key: testKey, SegmentBytes: 16 << 10, MaxBatchBytes: 64 << 10, TailBytes: 16 << 10, shortMost: 500}
 }
 
 // writer appends to a log and remembers what.

@@ -30,7 +30,7 @@ const (
 	sparseBytes     = 12
 	timeEntryBytes  = 16
 	entriesPerPage  = (indexPageBytes - 16) / sparseBytes
-	maxIndexEntries = maxSegmentBytes / batchHeadBytes
+	maxIndexEntries = maxSegmentBytes / headLeast
 )
 
 // errBadIndex: an index file is missing something, damaged, or of another life of the segment. It is rebuilt.

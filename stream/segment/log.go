@@ -35,6 +35,7 @@ type Log struct {
 	plain       []byte // scratch of AppendPacked
 	packed      []byte // the same
 	maxBlock    int
+	proven      struct{ durable, at uint64 } // what the head of the batch with index at said to be durable
 	// appending is held by the owner while it appends, and by who takes blocks from the tail: so that no block goes that
 	// is being filled. It guards changes of tail, and blockBytes.
 	appending sync.Mutex

@@ -71,6 +71,8 @@ type Options struct {
 	// OnIdle is called when the log has got no batch for a while, so that its owner gives back memory too. It must not
 	// block.
 	OnIdle func()
+
+	shortMost int // largest batch with a short head; default shortMost. Tests want both forms among small batches.
 }
 
 // withDefaults returns a filled copy, and one error that names every bad field.
@@ -91,6 +93,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.SegmentBytes < 4<<10 || o.SegmentBytes > maxSegmentBytes {
 		bad("SegmentBytes is %d, want 4 KiB to 2 GiB", o.SegmentBytes)
+	}
+	if o.shortMost == 0 {
+		o.shortMost = shortMost
 	}
 	if o.MaxBatchBytes == 0 {
 		o.MaxBatchBytes = 16 << 20

@@ -62,7 +62,7 @@ func (l *Log) dropScratch() {
 // bodyOf returns the body of the intact batch b, unpacked into buf if it is compressed; buf may grow. It reports false if
 // that fails.
 func (h *batchHead) bodyOf(b []byte, buf *[]byte) ([]byte, bool) {
-	body := b[batchHeadBytes:]
+	body := b[h.size:]
 	if h.flags&flagPacked == 0 {
 		return body, true
 	}
@@ -100,8 +100,7 @@ func (c *Cursor) unpack(h *batchHead, batch []byte) bool {
 	return true
 }
 
-// packedHead says whether the flags of a batch make sense.
-func packedHead(b []byte) (known, sound bool) {
-	return b[15]&^(flagPacked|flagPadded) == 0,
-		b[15] == 0 || b[15]&flagPacked != 0 && Kind(b[12]) == KindMessages && binary.LittleEndian.Uint32(b[8:]) > batchHeadBytes
+// packedWell says whether the flags of a batch make sense.
+func (h *batchHead) packedWell() (known, sound bool) {
+	return h.flags&^(flagPacked|flagPadded) == 0, h.flags == 0 || h.flags&flagPacked != 0 && h.Kind == KindMessages && h.length > h.size
 }

@@ -127,7 +127,7 @@ func TestPackedOnlyIfSmaller(t *testing.T) {
 	body := AppendRecord(nil, &Record{Subject: []byte("s"), Value: noise})
 	must(t, w.log.AppendPacked(h, body))
 	w.flush(t, true)
-	if n := w.log.Bytes() - segmentHeadBytes; n != int64(batchHeadBytes+len(body)) {
+	if n := w.log.Bytes() - segmentHeadBytes; n != int64(batchHeadBytes+len(body)) { // the options leave the long head to it
 		t.Errorf("noise of %d bytes takes %d", len(body), n)
 	}
 	must(t, w.log.Close())

@@ -268,9 +268,9 @@ func (w *rewriter) compose(h *batchHead, body []byte) {
 			h.flags &^= flagPacked
 		}
 	}
-	h.length = batchHeadBytes + len(body)
+	h.measure(len(body), w.l.opts.shortMost)
 	from := len(w.out)
-	w.out = append(append(w.out, make([]byte, batchHeadBytes)...), body...)
+	w.out = append(append(w.out, make([]byte, h.size)...), body...)
 	h.put(w.out[from:])
 	w.l.hash.seal(w.out[from:])
 }

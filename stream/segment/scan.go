@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -21,6 +22,7 @@ type scanner struct {
 	n    int
 	// guard, unless it is nil, is held while f is read; see segment.content.
 	guard *sync.RWMutex
+	found batchHead // of what find found
 }
 
 func newScanner(hash *hasher) *scanner { return &scanner{hash: hash} }
@@ -60,7 +62,7 @@ type visitor func(h *batchHead, b []byte, pos int64) (reason string, err error)
 // visit gives a reason: then reason is not empty and end is the position.
 func (sc *scanner) run(f vfs.File, pos, limit int64, visit visitor) (end int64, reason string, err error) {
 	var h batchHead
-	need := batchHeadBytes
+	need := headLeast
 	for pos < limit {
 		if pos+int64(need) > limit {
 			return pos, "batch passes the end of the segment", nil
@@ -86,57 +88,64 @@ func (sc *scanner) run(f vfs.File, pos, limit int64, visit visitor) (end int64, 
 			return pos, reason, err
 		}
 		pos += int64(n)
-		need = batchHeadBytes
+		need = headLeast
 	}
 	return pos, "", nil
 }
 
-// find returns the first intact batch in [pos, limit) whose index is at least minIndex.
+// find returns the first intact batch in [pos, limit) whose index is at least minIndex; sc.found is its head.
 func (sc *scanner) find(f vfs.File, pos, limit int64, minIndex uint64) (at int64, found bool, err error) {
-	var h batchHead
-	for pos+batchHeadBytes <= limit {
-		b, err := sc.window(f, pos, limit, batchHeadBytes)
+	for ; pos+headLeast <= limit; pos++ {
+		b, err := sc.window(f, pos, limit, headLeast)
 		if err != nil {
 			return 0, false, err
 		}
-		if len(b) < batchHeadBytes {
+		if len(b) < headLeast {
 			return 0, false, nil
 		}
-		o, found := sc.findHead(b, &h, minIndex)
-		at := pos + int64(o)
-		if !found {
-			pos = at
-			continue
+		o := 0
+		for o < len(b)-headLeast && !mayBegin(b[o:]) {
+			o++
 		}
-		pos = at + 1
-		if at+int64(h.length) > limit {
-			continue
-		}
-		if b, err = sc.window(f, at, limit, h.length); err != nil {
+		pos += int64(o)
+		state, err := sc.check(f, pos, limit)
+		switch {
+		case err != nil:
 			return 0, false, err
-		}
-		switch state, _, _ := sc.hash.checkBatch(b, &h); state {
-		case batchGood:
-			return at, true, nil
-		case batchNewer:
-			return 0, false, fmt.Errorf("%s at %d: %w", f.Name(), at, ErrNewerFormat)
+		case state == batchNewer:
+			return 0, false, fmt.Errorf("%s at %d: %w", f.Name(), pos, ErrNewerFormat)
+		case state == batchGood && sc.found.Index >= minIndex:
+			return pos, true, nil
 		}
 	}
 	return 0, false, nil
 }
 
-// findHead returns where the first trustworthy batch head lies in b, or how many bytes of b hold none.
-func (sc *scanner) findHead(b []byte, h *batchHead, minIndex uint64) (o int, found bool) {
-	for ; o+batchHeadBytes <= len(b); o++ {
-		if k := b[o+12]; k == 0 || k > byte(KindCommand) || b[o+13] == 0 {
-			continue
-		}
-		state, _, _ := sc.hash.checkBatch(b[o:o+batchHeadBytes], h)
-		if (state == batchShort || state == batchGood) && h.Index >= minIndex {
-			return o, true
-		}
+// mayBegin says whether b, of at least headLeast bytes, is worth a look: most bytes are not.
+func mayBegin(b []byte) bool {
+	if isShort(b) {
+		n := binary.LittleEndian.Uint16(b[8:])
+		return n >= headLeast && n <= shortMost && b[11]>>tagKind&3 != 0
 	}
-	return o, false
+	return b[12] > 0 && b[12] <= byte(KindCommand) && b[13] > 0
+}
+
+// check verifies the batch at pos, which may be none, and sets sc.found if it is good.
+func (sc *scanner) check(f vfs.File, pos, limit int64) (batchState, error) {
+	for need := headLeast; ; {
+		if pos+int64(need) > limit {
+			return batchBad, nil
+		}
+		b, err := sc.window(f, pos, limit, need)
+		if err != nil || len(b) < need {
+			return batchBad, err
+		}
+		state, n, _ := sc.hash.checkBatch(b, &sc.found)
+		if state != batchShort {
+			return state, nil
+		}
+		need = n
+	}
 }
 
 // isZero reports whether f holds nothing but zeros in [pos, limit).
@@ -172,8 +181,8 @@ func maxTimeOf(h *Head, body []byte) (int64, bool) {
 
 // walk verifies the batches of a segment and calls visit for each intact one, in order, with its position and the largest
 // time of the messages before it. Behind damage it goes on with the next intact batch; damaged, unless it is nil, is told
-// where each stretch lies and which sequence comes first in it. next is 0 if nothing intact follows.
-func (sc *scanner) walk(s *segment, f vfs.File, visit func(h *batchHead, pos, maxTime int64), damaged func(pos, next int64, reason string, first uint64) error) error {
+// where each stretch lies, which sequence comes first in it, and which behind it. next is 0 if nothing intact follows.
+func (sc *scanner) walk(s *segment, f vfs.File, visit func(h *batchHead, pos, maxTime int64), damaged func(pos, next int64, reason string, first, after uint64) error) error {
 	sc.guard = &s.content
 	var unpacked []byte
 	maxTime := int64(math.MinInt64)
@@ -200,7 +209,7 @@ func (sc *scanner) walk(s *segment, f vfs.File, visit func(h *batchHead, pos, ma
 			return err
 		}
 		if damaged != nil {
-			if err := damaged(end, next, reason, seq); err != nil {
+			if err := damaged(end, next, reason, seq, sc.found.Base); err != nil {
 				return err
 			}
 		}

@@ -16,8 +16,8 @@ import (
 const (
 	segmentHeadBytes = 128
 	segmentMagic     = "GODWITSG"
-	formatSegment    = 1
 	formatRewritten  = 2
+	formatShort      = 3
 
 	extLog   = ".log"
 	extIndex = ".index"
@@ -35,6 +35,7 @@ type segmentHead struct {
 	durable    uint64
 	prevEnd    int64
 	rewritten  rewritten
+	longHeads  bool // it is of a format whose readers know no short heads of batches
 }
 
 // rewritten is what the head of a segment that was rewritten says about its batches. Their indexes have gaps.
@@ -48,7 +49,7 @@ type rewritten struct {
 func (h *segmentHead) encode(hash *hasher) []byte {
 	b := make([]byte, segmentHeadBytes)
 	copy(b[8:], segmentMagic)
-	binary.LittleEndian.PutUint32(b[16:], formatSegment)
+	binary.LittleEndian.PutUint32(b[16:], formatShort)
 	binary.LittleEndian.PutUint32(b[20:], h.generation)
 	binary.LittleEndian.PutUint64(b[24:], h.serial)
 	binary.LittleEndian.PutUint64(b[32:], h.base)
@@ -57,7 +58,6 @@ func (h *segmentHead) encode(hash *hasher) []byte {
 	binary.LittleEndian.PutUint64(b[56:], h.durable)
 	binary.LittleEndian.PutUint64(b[64:], uint64(h.prevEnd))
 	if r := &h.rewritten; r.end > 0 {
-		binary.LittleEndian.PutUint32(b[16:], formatRewritten)
 		binary.LittleEndian.PutUint64(b[72:], uint64(r.end))
 		binary.LittleEndian.PutUint64(b[80:], r.last)
 		binary.LittleEndian.PutUint64(b[88:], uint64(r.maxTime))
@@ -73,7 +73,7 @@ func (h *segmentHead) decode(b []byte, hash *hasher) (ok bool, err error) {
 		return false, nil
 	}
 	format := binary.LittleEndian.Uint32(b[16:])
-	if format > formatRewritten {
+	if format > formatShort {
 		return false, ErrNewerFormat
 	}
 	h.generation = binary.LittleEndian.Uint32(b[20:])
@@ -83,8 +83,9 @@ func (h *segmentHead) decode(b []byte, hash *hasher) (ok bool, err error) {
 	h.created = int64(binary.LittleEndian.Uint64(b[48:]))
 	h.durable = binary.LittleEndian.Uint64(b[56:])
 	h.prevEnd = int64(binary.LittleEndian.Uint64(b[64:]))
+	h.longHeads = format < formatShort
 	h.rewritten = rewritten{}
-	if format == formatRewritten {
+	if format >= formatRewritten {
 		h.rewritten = rewritten{
 			end:     int64(binary.LittleEndian.Uint64(b[72:])),
 			last:    binary.LittleEndian.Uint64(b[80:]),

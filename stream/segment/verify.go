@@ -104,16 +104,10 @@ func (v *Verified) segment(l *Log, s *segment, below vfs.FS, end uint64, progres
 		v.Bytes += int64(h.length)
 		progress(int64(h.length))
 		marks = append(marks, batchMark{sparseEntry{uint32(h.Base - s.base), uint32(h.Index - s.first), uint32(pos)}, maxTime})
-	}, func(pos, next int64, reason string, first uint64) error {
+	}, func(pos, next int64, reason string, first, after uint64) error {
 		fault := Fault{Path: s.logPath(), Position: pos, Reason: reason, First: first, Last: end - 1}
 		if next > 0 {
-			var h batchHead
-			head := make([]byte, batchHeadBytes)
-			if _, err := f.ReadAt(head, next); err != nil {
-				return err
-			}
-			h.get(head)
-			fault.Last = h.Base - 1
+			fault.Last = after - 1
 			progress(next - pos)
 		}
 		if fault.Last < fault.First {

@@ -7,7 +7,8 @@ import (
 
 // Zeros written ahead of small synced appends spare their syncs the commit of metadata that a growing file needs.
 const (
-	zeroAhead = 1 << 20   // at most so far ahead, and not further than the segment is long already
+	zeroAhead = 1 << 20   // at most so far ahead
+	zeroShare = 32        // and not further than this part of the length of the segment
 	zeroFirst = 8 << 10   // at least so far
 	zeroPiece = 256 << 10 // written and synced at a time: the log's own sync waits for whatever is dirty
 	zeroBelow = 32 << 10  // larger writes grow the file: zeroing for them costs more than it saves
@@ -46,7 +47,7 @@ func (l *Log) keepZeros(s *segment, end int64, n int) {
 		return
 	}
 	z := &s.zero
-	step := min(zeroAhead, max(zeroFirst, end))
+	step := min(zeroAhead, max(zeroFirst, end/zeroShare))
 	queue := false
 	z.mu.Lock()
 	if z.state == zeroIdle && !z.off && n < zeroBelow && end+step/2 > z.ready {
