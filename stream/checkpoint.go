@@ -39,7 +39,7 @@ func (p *Partition) maybeCheckpoint() {
 	if s.check == never && !k.saving {
 		s.check = p.now + int64(checkpointWait)
 	}
-	if k.saving || p.commands > 0 || k.bytes < k.limit(p.opts.SegmentBytes) && p.now < s.check {
+	if k.saving || p.commands > 0 || p.now < s.check && k.bytes < k.limit(p.opts.SegmentBytes) && !p.sparseSoon() {
 		return
 	}
 	p.sealSparse()
@@ -48,6 +48,11 @@ func (p *Partition) maybeCheckpoint() {
 	p.auditSoon()
 	f := p.flights.push(p.index)
 	f.consumers = p.appendMembers(nil)
+}
+
+// sparseSoon says whether a checkpoint is due early, as so much disk space comes back with it.
+func (p *Partition) sparseSoon() bool {
+	return p.ckpt.bytes >= max(checkpointSize/4, 4*p.ckpt.size) && p.sparseFrom(checkpointSize/4)
 }
 
 // checkpoint saves the state as of index, which is what is applied. The writing is done by a goroutine.
