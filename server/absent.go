@@ -31,7 +31,6 @@ func (s *Server) warnAbsent() {
 		{"gateway", o.Gateway.Name != ""},
 		{"leafnodes", o.Leaf.Port != 0 || len(o.Leaf.Remotes) > 0},
 		{"mqtt", o.MQTT.Port != 0},
-		{"ocsp", o.OCSP != nil && o.OCSP.Mode != options.OCSPModeNever},
 	} {
 		if b.set {
 			s.log.Warnf("The configuration has %s, which this version checks but does not offer", b.name)

@@ -52,7 +52,8 @@ type Server struct {
 	info      atomic.Pointer[protocol.Info]
 	nextID    atomic.Uint64
 	lameDuck  atomic.Bool
-	ws        *wsFront        // nil without WebSocket clients
+	ws        *wsFront // nil without WebSocket clients
+	states    atomic.Pointer[certificateStates]
 	operators *operators      // nil outside operator mode
 	inquiries inquiries       // to services that decide about logins
 	sys       *system.Service // nil without a system account
@@ -121,7 +122,9 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	s.inquiries.init(s.accounts)
 	parts, err := s.build(o)
 	if err == nil {
-		err = s.newWebsocket(o, parts.ws)
+		if err = s.newWebsocket(o, parts.ws); err != nil {
+			s.discard(parts.states)
+		}
 	}
 	if err != nil {
 		s.operators.close()
@@ -263,6 +266,7 @@ func (s *Server) Shutdown() {
 	}
 	s.inquiries.close()
 	s.conns.Wait()
+	s.follow(&certificateStates{})
 	s.operators.close()
 	s.accounts.Close()
 	if st != nil {

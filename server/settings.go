@@ -18,10 +18,18 @@ type parts struct {
 	auth *auth.Authenticator
 	tls  *conn.TLS // nil without
 	ws   wsParts
+
+	states *certificateStates
 }
 
 // build makes the parts, so that an error leaves everything as it was.
 func (s *Server) build(o *options.Options) (p parts, err error) {
+	p.states = &certificateStates{}
+	defer func() {
+		if err != nil {
+			s.discard(p.states)
+		}
+	}()
 	cfg := authConfig(o)
 	if cfg.Delegate, err = s.delegate(o); err != nil {
 		return p, err
@@ -32,11 +40,19 @@ func (s *Server) build(o *options.Options) (p parts, err error) {
 	if p.ws, err = wsBuild(o, cfg); err != nil {
 		return p, err
 	}
+	if p.ws.tls != nil {
+		if err := s.watch(o, p.states, kindWebsocket, o.Websocket.TLS, p.ws.tls); err != nil {
+			return p, err
+		}
+	}
 	if o.TLS == nil {
 		return p, nil
 	}
 	secure, err := tlsconf.Server(o.TLS)
 	if err != nil {
+		return p, err
+	}
+	if err := s.watch(o, p.states, kindClient, o.TLS, secure); err != nil {
 		return p, err
 	}
 	p.tls = &conn.TLS{Config: secure, Timeout: tlsconf.Timeout(o.TLS), Optional: o.AllowNonTLS, First: o.TLS.HandshakeFirst,
@@ -53,6 +69,7 @@ func (s *Server) apply(o *options.Options, p parts) {
 	s.env.Auth.Store(p.auth)
 	s.env.TLS.Store(p.tls)
 	s.ws.reload(p.ws)
+	s.follow(p.states)
 }
 
 // settingsOf picks what connections look at; name is the server's.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"net"
 	"sort"
 	"strings"
@@ -39,7 +40,7 @@ func (s *Server) startMonitor() error {
 		if t == nil {
 			return monitor.ErrHTTPSWithoutTLS
 		}
-		so.Port, so.TLS = m.HTTPSPort, t.Config
+		so.Port, so.TLS = m.HTTPSPort, &tls.Config{GetConfigForClient: s.monitorTLS}
 	}
 	if so.Port == 0 {
 		return nil
@@ -57,6 +58,21 @@ func (s *Server) startMonitor() error {
 // Identity implements monitor.Source.
 func (s source) Identity() monitor.Identity {
 	return monitor.Identity{ID: s.id, Name: s.name, Version: ProtocolVersion}
+}
+
+// monitorTLS returns the configuration in force, for one connection to the monitoring port. Clients of that need no certificate, unless
+// the states of theirs are asked for.
+func (s *Server) monitorTLS(*tls.ClientHelloInfo) (*tls.Config, error) {
+	t := s.env.TLS.Load()
+	if t == nil {
+		return nil, monitor.ErrHTTPSWithoutTLS
+	}
+	if ocspPeer(s.options().TLS) {
+		return t.Config, nil
+	}
+	c := t.Config.Clone()
+	c.ClientAuth, c.VerifyConnection = tls.NoClientCert, nil
+	return c, nil
 }
 
 // Varz implements monitor.Source.
@@ -79,7 +95,9 @@ func (s source) Varz() *monitor.Varz {
 	if o.TLS != nil {
 		v.TLSRequired, v.TLSVerify = !o.AllowNonTLS, o.TLS.Verify || o.TLS.VerifyAndMap
 		v.TLSTimeout = tlsconf.Timeout(o.TLS).Seconds()
+		v.TLSOCSPPeerVerify = ocspPeer(o.TLS)
 	}
+	s.states.Load().fillVarz(v)
 	if acc := s.accounts.System(); acc != nil {
 		v.SystemAccount = acc.Name()
 	}
@@ -101,7 +119,7 @@ func (s source) Varz() *monitor.Varz {
 	if w := &o.Websocket; w.Port != 0 {
 		v.Websocket = monitor.WebsocketOptsVarz{Host: w.Host, Port: w.Port, Advertise: w.Advertise, NoAuthUser: w.NoAuthUser,
 			JWTCookie: w.JWTCookie, HandshakeTimeout: w.HandshakeTimeout, AuthTimeout: w.Authorization.Timeout.Seconds(), NoTLS: w.NoTLS,
-			TLSMap: w.TLS != nil && w.TLS.VerifyAndMap, SameOrigin: w.SameOrigin, AllowedOrigins: w.AllowedOrigins, Compression: w.Compression}
+			TLSMap: w.TLS != nil && w.TLS.VerifyAndMap, TLSOCSPPeerVerify: ocspPeer(w.TLS), SameOrigin: w.SameOrigin, AllowedOrigins: w.AllowedOrigins, Compression: w.Compression}
 		if tcp, ok := s.WebsocketAddr().(*net.TCPAddr); ok {
 			v.Websocket.Port = tcp.Port
 		}

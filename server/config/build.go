@@ -46,7 +46,6 @@ func baseline(o *options.Options) {
 	orDefault(&o.LameDuckGrace, def.LameDuckGrace)
 	orDefault(&o.ConnectErrorReports, def.ConnectErrorReports)
 	orDefault(&o.ReconnectErrorReports, def.ReconnectErrorReports)
-	orDefault(&o.Authorization.Timeout, def.Authorization.Timeout)
 	orDefault(&o.Cluster.PoolSize, def.Cluster.PoolSize)
 	orDefault(&o.Leaf.Reconnect, def.Leaf.Reconnect)
 	orDefault(&o.Leaf.DialTimeout, def.Leaf.DialTimeout)

@@ -18,10 +18,8 @@ type ServerOptions struct {
 	Host     string // address to listen on
 	Port     int    // 0 or -1 lets the system choose one
 	BasePath string // prefix of all paths; empty or "/" is none
-	// TLS makes it HTTPS; one without a certificate is ErrHTTPSWithoutTLS. It is cloned, and client certificates are
-	// not asked for unless KeepClientAuth.
-	TLS            *tls.Config
-	KeepClientAuth bool
+	// TLS makes it HTTPS; one without a certificate is ErrHTTPSWithoutTLS. It is shared.
+	TLS *tls.Config
 }
 
 // ErrHTTPSWithoutTLS is returned when HTTPS is asked for and there is no certificate.
@@ -61,11 +59,7 @@ func (m *Monitor) Listen(o ServerOptions) (*Server, error) {
 	scheme := "http"
 	if o.TLS != nil {
 		scheme = "https"
-		cfg := o.TLS.Clone()
-		if !o.KeepClientAuth {
-			cfg.ClientAuth = tls.NoClientCert
-		}
-		l = tls.NewListener(l, cfg)
+		l = tls.NewListener(l, o.TLS)
 	}
 	m.log.Noticef("Starting %s monitor on %s", scheme, net.JoinHostPort(o.Host, fmt.Sprint(s.Addr().Port)))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -127,9 +127,10 @@ func testCertificate(t *testing.T) tls.Certificate {
 func TestServerHTTPS(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	m, log := newTest(newFake())
-	cfg := &tls.Config{Certificates: []tls.Certificate{testCertificate(t)}, ClientAuth: tls.RequireAndVerifyClientCert}
-	get := func(keep bool) error {
-		s, err := m.Listen(ServerOptions{Host: "127.0.0.1", TLS: cfg, KeepClientAuth: keep})
+	cfg := &tls.Config{Certificates: []tls.Certificate{testCertificate(t)}}
+	get := func(auth tls.ClientAuthType) error {
+		cfg.ClientAuth = auth
+		s, err := m.Listen(ServerOptions{Host: "127.0.0.1", TLS: cfg})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,10 +143,10 @@ func TestServerHTTPS(t *testing.T) {
 		}
 		return r.Body.Close()
 	}
-	if err := get(false); err != nil {
+	if err := get(tls.NoClientCert); err != nil {
 		t.Errorf("a client certificate was asked for: %v", err)
 	}
-	if err := get(true); err == nil {
+	if err := get(tls.RequireAndVerifyClientCert); err == nil {
 		t.Error("no client certificate was asked for")
 	}
 	if got := log.all(); len(got) < 2 || !strings.HasPrefix(got[0], "INF Starting https monitor on 127.0.0.1:") {

@@ -78,7 +78,6 @@ func Defaults() *Options {
 		ConnectErrorReports:   DefaultConnectErrorReports,
 		ReconnectErrorReports: DefaultReconnectErrorReports,
 	}
-	o.Authorization.Timeout = DefaultAuthTimeout
 	o.Log.Time = true
 	o.Monitoring.HTTPBasePath = DefaultHTTPBasePath
 	o.JetStream = JetStream{

@@ -81,6 +81,8 @@ func (e *Events) send(out *output, ev *event, figures *accountFigures) {
 		v = e.s.connsEvent(st)
 	case eventLameDuck:
 		v = e.s.about()
+	case eventMade:
+		v = ev.value(e.s, ev.at)
 	}
 	b, err := encode(v)
 	if err != nil {

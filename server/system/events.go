@@ -49,6 +49,7 @@ type event struct {
 	reason  string           // why it ended
 	account *account.Account // whose connections, or in which the event is sent
 	conns   int              // how many it had when this was queued
+	value   func(s *Service, at time.Time) any
 }
 
 type eventKind uint8
@@ -58,6 +59,7 @@ const (
 	eventDisconnect
 	eventConns
 	eventLameDuck
+	eventMade // by value
 )
 
 func (e *Events) init(s *Service) {

@@ -25,12 +25,12 @@ var (
 	ErrCertsTwice = errors.New("error parsing tls config, cannot combine 'cert_file' option with 'certs' option")
 	ErrHalfPair   = errors.New("error parsing certificates config: both 'cert_file' and 'cert_key' options are required")
 	ErrCA         = errors.New("failed to parse root ca certificate")
-	// ErrOCSPPeer: the block asks for a check that would not be made; better no listener than one that only seems safe.
-	ErrOCSPPeer = errors.New("'ocsp_peer' verification is not available in this server")
+	// ErrOCSPPeer: the block asks for a check that would not be made; better no link than one that only seems safe.
+	ErrOCSPPeer = errors.New("'ocsp_peer' verification is not available here")
 )
 
 // Server returns the configuration of a listener. With verify, or verify_and_map, clients must present a
-// certificate that ca_file, or else the system, vouches for.
+// certificate that ca_file, or else the system, vouches for. Stapling and ocsp_peer are the caller's.
 func Server(o *options.TLS) (*tls.Config, error) {
 	c, pool, err := build(o)
 	if err != nil {
@@ -47,6 +47,9 @@ func Server(o *options.TLS) (*tls.Config, error) {
 // connection, on a clone. Servers are verified against ca_file, or else the system's authorities, except
 // with insecure.
 func Client(o *options.TLS) (*tls.Config, error) {
+	if o.OCSPPeer != nil && o.OCSPPeer.Verify {
+		return nil, ErrOCSPPeer
+	}
 	c, pool, err := build(o)
 	if err != nil {
 		return nil, err
@@ -66,9 +69,6 @@ func Timeout(o *options.TLS) time.Duration {
 
 // build makes what both sides have in common. The pool is nil without ca_file.
 func build(o *options.TLS) (*tls.Config, *x509.CertPool, error) {
-	if o.OCSPPeer != nil && o.OCSPPeer.Verify {
-		return nil, nil, ErrOCSPPeer
-	}
 	if err := checkCiphers(o); err != nil {
 		return nil, nil, err
 	}

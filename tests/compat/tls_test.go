@@ -68,7 +68,11 @@ func (k *keys) dial(withClient bool) *tls.Config {
 // roundTrip connects and exchanges one message.
 func roundTrip(t *testing.T, s *harness.Server, opts ...nats.Option) error {
 	t.Helper()
-	nc, err := nats.Connect("nats://localhost"+s.Addr()[strings.LastIndexByte(s.Addr(), ':'):], append(opts, nats.Timeout(5*time.Second))...)
+	return roundTripTo("nats://localhost"+s.Addr()[strings.LastIndexByte(s.Addr(), ':'):], opts...)
+}
+
+func roundTripTo(url string, opts ...nats.Option) error {
+	nc, err := nats.Connect(url, append(opts, nats.Timeout(5*time.Second))...)
 	if err != nil {
 		return err
 	}

@@ -3,12 +3,14 @@
 package tlstest
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"math/big"
 	"net"
@@ -47,6 +49,8 @@ type Request struct {
 	Client     bool          // for a client, not a server
 	NotBefore  time.Time     // default: an hour ago
 	Lifetime   time.Duration // from NotBefore; default: a day
+	Responders []string      // for OCSP
+	MustStaple bool
 }
 
 // NewCA makes an authority.
@@ -102,6 +106,10 @@ func (ca *CA) Issue(tb testing.TB, r Request) *Pair {
 		KeyUsage:       x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:    []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		EmailAddresses: r.Emails,
+		OCSPServer:     r.Responders,
+	}
+	if r.MustStaple { // a list of one feature, status_request
+		template.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 24}, Value: []byte{0x30, 3, 2, 1, 5}}}
 	}
 	if r.Client {
 		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -136,6 +144,9 @@ func (ca *CA) Issue(tb testing.TB, r Request) *Pair {
 	writePEM(tb, p.KeyFile, "PRIVATE KEY", keyDER)
 	return p
 }
+
+// Sign gives a responder what it needs to answer for the authority: the key, whose certificate is ca.Cert.
+func (ca *CA) Sign() crypto.Signer { return ca.key }
 
 // ClientConfig returns the TLS configuration of a client that trusts the authority, expects a server at
 // localhost and presents the pair; nil presents none.
