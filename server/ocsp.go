@@ -26,7 +26,6 @@ type certificateStates struct {
 
 // errOCSPWithoutVerify: without verify clients present no certificates.
 func errOCSPWithoutVerify(kind string) error {
-	//lint:ignore ST1005 the text that operators know
 	return fmt.Errorf("OCSP peer verification for %s connections requires TLS verify (mTLS) to be enabled", kind)
 }
 
