@@ -8,7 +8,7 @@ import (
 // Zeros written ahead of small synced appends spare their syncs the commit of metadata that a growing file needs.
 const (
 	zeroAhead = 1 << 20   // at most so far ahead
-	zeroShare = 32        // and not further than this part of the length of the segment
+	zeroShare = 64        // and not further than this part of the length of the segment
 	zeroFirst = 8 << 10   // at least so far
 	zeroPiece = 256 << 10 // written and synced at a time: the log's own sync waits for whatever is dirty
 	zeroBelow = 32 << 10  // larger writes grow the file: zeroing for them costs more than it saves
