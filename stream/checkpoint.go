@@ -50,9 +50,9 @@ func (p *Partition) maybeCheckpoint() {
 	f.consumers = p.appendMembers(nil)
 }
 
-// sparseSoon says whether a checkpoint is due early, as so much disk space comes back with it.
+// sparseSoon says whether a checkpoint is due early, as much disk space may come back with it.
 func (p *Partition) sparseSoon() bool {
-	return p.ckpt.bytes >= max(checkpointSize/4, 4*p.ckpt.size) && p.sparseFrom(checkpointSize/4)
+	return p.ckpt.bytes >= max(checkpointSize/4, 4*p.ckpt.size) && p.log.Bytes() > 2*int64(p.bytes)+checkpointSize/4
 }
 
 // checkpoint saves the state as of index, which is what is applied. The writing is done by a goroutine.

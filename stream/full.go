@@ -62,18 +62,13 @@ func (p *Partition) purged(bytes uint64) {
 // space comes back before it is full. The more segments there are, the larger it has to be: older ones may have to stay. The
 // checkpoint can do without it as something follows it, and what is left of it is rewritten at once.
 func (p *Partition) sealSparse() {
-	if p.sparseFrom(sealFrom) {
+	n, segments := p.log.Active()
+	if n >= sealFrom*int64(segments) && 2*int64(p.bytes) < n {
 		p.log.Seal(p.stamp)
 		p.appendBatch(segment.Head{Kind: segment.KindProgress, Time: p.stamp, Base: p.next})
 		p.reclaim.first = p.first // it is not about to be dropped
 	}
 	p.ckpt.purged = 0
-}
-
-// sparseFrom says whether the active segment should be ended, if it has at least so many bytes for each segment there is.
-func (p *Partition) sparseFrom(least int64) bool {
-	n, segments := p.log.Active()
-	return n >= least*int64(segments) && 2*int64(p.bytes) < n
 }
 
 // notSaved takes note that a checkpoint, or what follows it, could not be written. A full disk is no damage: after a while

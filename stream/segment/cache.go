@@ -11,8 +11,8 @@ const (
 	regionOverhead    = 128     // bytes, beside what the messages take
 )
 
-// Cache keeps batches that were read for single messages, verified and decompressed, so that what is asked for often
-// costs no read and no hash. It is shared by all logs of a process. All methods are safe for concurrent use.
+// Cache keeps batches that were read for single messages, verified and decompressed, and what of the indexes led to them, so that what
+// is asked for often costs no read and no hash. It is shared by all logs of a process. All methods are safe for concurrent use.
 //
 // It is divided into shards, each with its part of the bound and a hand that goes round: what was used since the hand
 // last came by stays.
@@ -43,7 +43,8 @@ type regionKey struct {
 // used, and shared: what was read from it stays valid as long as it is held.
 type region struct {
 	key     regionKey
-	batches []regionBatch // ascending
+	batches []regionBatch // ascending; none in a piece of an index
+	index   []byte        // such a piece, verified; see indexReader
 	bytes   int
 	used    atomic.Bool
 }

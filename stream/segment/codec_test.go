@@ -230,7 +230,8 @@ func FuzzIndexFile(f *testing.F) {
 		fsys := vfs.NewMem()
 		must(t, vfs.WriteFileSync(fsys, "/"+segmentName(1, 0)+extIndex, b))
 		s := newSegment(fsys, "/", 0, s.segmentHead)
-		if p, err := s.bySeqOnDisk(seq, hash); err == nil && (p.pos < 0 || p.pos > math.MaxUint32) {
+		l := &Log{opts: Options{Cache: NewCache(1 << 20)}, hash: hash}
+		if p, err := l.bySeqOnDisk(s, seq); err == nil && (p.pos < 0 || p.pos > math.MaxUint32) {
 			t.Fatalf("%+v", p)
 		}
 		s.sparseOnDisk(hash)
@@ -257,10 +258,11 @@ func TestIndexFiles(t *testing.T) {
 			len(got.times) != len(x.times) || n > 0 && !reflect.DeepEqual(got.times, x.times) {
 			t.Fatalf("%d entries: read back others", n)
 		}
-		for i := range 200 {
-			seq := uint64(i * (n + 50) / 25)
+		l := &Log{opts: Options{Cache: NewCache(1 << 20)}, hash: hash}
+		for i := range 400 { // the second time from the cache
+			seq := uint64(i % 200 * (n + 50) / 25)
 			want := x.bySeq(&s.segmentHead, seq)
-			if p, err := s.bySeqOnDisk(seq, hash); err != nil || p != want {
+			if p, err := l.bySeqOnDisk(s, seq); err != nil || p != want {
 				t.Fatalf("%d entries, sequence %d: %+v %v, want %+v", n, seq, p, err, want)
 			}
 		}

@@ -141,7 +141,7 @@ func (l *Log) locate(s *segment, seq uint64) (place, error) {
 		return p, nil
 	}
 	s.mu.RUnlock()
-	if p, err := s.bySeqOnDisk(seq, l.hash); err == nil {
+	if p, err := l.bySeqOnDisk(s, seq); err == nil {
 		return p, nil
 	}
 	x, err := l.rebuild(s)

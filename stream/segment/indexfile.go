@@ -175,33 +175,6 @@ func readIndexPage(f vfs.File, page []byte, pages, p int, hash *hasher) (int, er
 	return n, nil
 }
 
-// bySeqOnDisk is sparse.bySeq for a segment whose index lies in its file.
-func (s *segment) bySeqOnDisk(seq uint64, hash *hasher) (place, error) {
-	f, head, pages, err := s.openIndex(hash)
-	if err != nil {
-		return place{}, err
-	}
-	defer f.Close()
-	want := relative(seq, s.base)
-	p := lastAtOrBefore(pages, func(i int) uint64 {
-		return uint64(binary.LittleEndian.Uint32(head[indexHeadBytes+i*sparseBytes:]))
-	}, want)
-	if p < 0 {
-		return s.start(), nil
-	}
-	page := make([]byte, indexPageBytes)
-	n, err := readIndexPage(f, page, pages, p, hash)
-	if err != nil {
-		return place{}, err
-	}
-	i := lastAtOrBefore(n, func(i int) uint64 {
-		return uint64(binary.LittleEndian.Uint32(page[16+i*sparseBytes:]))
-	}, want)
-	var e sparseEntry
-	e.get(page[16+max(i, 0)*sparseBytes:])
-	return s.place(e), nil
-}
-
 // timesOnDisk reads the time index file.
 func (s *segment) timesOnDisk(hash *hasher) ([]timeEntry, error) {
 	b, err := vfs.ReadFile(s.fsys, s.path+extTime, indexHeadBytes+maxIndexEntries*timeEntryBytes)
