@@ -24,6 +24,7 @@ type Server struct {
 	Name string
 	Addr string
 	Dir  string // its data
+	wire.Login
 
 	bin, conf, logFile string
 	profPort           int                           // 0 without profiling
@@ -43,6 +44,8 @@ type Options struct {
 	Sync      string // a --sync policy
 	Profile   bool
 	Extra     string // more configuration lines
+	TLS       bool   // clients connect with TLS
+	Accounts  int    // of usersPerAccount users each; clients are one in the middle
 	Dir       string // fresh directory for everything
 }
 
@@ -72,6 +75,9 @@ func New(o Options) (*Cluster, error) {
 		}
 		if o.Profile {
 			s.profPort = ports[i*perNode+2]
+		}
+		if err := s.secure(o); err != nil {
+			return nil, err
 		}
 		conf := configText(o, s, ports[i*perNode+1], routes)
 		if err := os.WriteFile(s.conf, []byte(conf), 0o644); err != nil {
@@ -113,7 +119,7 @@ func (c *Cluster) WaitServing(limit time.Duration) error {
 	end := time.Now().Add(limit)
 	for _, s := range c.Servers {
 		for {
-			conn, err := wire.Dial(s.Addr, end)
+			conn, err := wire.Dial(s.Addr, s.Login, end)
 			if err == nil {
 				conn.Close()
 				break

@@ -1,10 +1,15 @@
 package fleet
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"godwit/tests/harness/certs"
 )
 
 func configText(o Options, s *Server, routePort int, routes []string) string {
@@ -24,10 +29,49 @@ func configText(o Options, s *Server, routePort int, routes []string) string {
 		fmt.Fprintf(&b, "cluster {\n  name: bench\n  listen: \"127.0.0.1:%d\"\n  routes: [%s]\n}\n",
 			routePort, strings.Join(routes, ", "))
 	}
+	if s.TLS {
+		fmt.Fprintf(&b, "tls {\n  cert_file: %q\n  key_file: %q\n}\n", s.certFile(), s.keyFile())
+	}
+	if o.Accounts > 0 {
+		b.WriteString("accounts {\n")
+		for a := range o.Accounts {
+			fmt.Fprintf(&b, "  A%d { users: [", a)
+			for u := range usersPerAccount {
+				fmt.Fprintf(&b, "{user: %q, password: %q}, ", userName(a, u), userPassword)
+			}
+			b.WriteString("] }\n")
+		}
+		b.WriteString("}\n")
+	}
 	if o.Extra != "" {
 		b.WriteString(o.Extra + "\n")
 	}
 	return b.String()
+}
+
+const (
+	usersPerAccount = 10
+	userPassword    = "bench"
+)
+
+func userName(account, user int) string { return fmt.Sprintf("u%d-%d", account, user) }
+
+func (s *Server) certFile() string { return filepath.Join(filepath.Dir(s.conf), "cert.pem") }
+func (s *Server) keyFile() string  { return filepath.Join(filepath.Dir(s.conf), "key.pem") }
+
+// secure decides how clients log in, and makes the certificate for it.
+func (s *Server) secure(o Options) error {
+	if o.Accounts > 0 {
+		s.User, s.Password = userName(o.Accounts/2, usersPerAccount/2), userPassword
+	}
+	if s.TLS = o.TLS; !s.TLS {
+		return nil
+	}
+	c, err := certs.Issue("bench", []string{"127.0.0.1"}, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(s.certFile(), []byte(c.CertPEM), 0o600), os.WriteFile(s.keyFile(), []byte(c.KeyPEM), 0o600))
 }
 
 // freePorts asks the kernel for n unused ports.

@@ -26,7 +26,7 @@ func coreConns(e *Env) ([]stats.Phase, error) {
 	for d := 0; d < dialers; d++ {
 		work = append(work, func() error {
 			for i := d; i < n; i += dialers {
-				c, err := wire.Dial(e.SubServer(i).Addr, e.deadline)
+				c, err := wire.Dial(e.SubServer(i).Addr, e.SubServer(i).Login, e.deadline)
 				if err != nil {
 					return err
 				}

@@ -59,7 +59,7 @@ func (e *Env) Close() {
 
 // Dial opens a data connection to a server, with a large receive buffer.
 func (e *Env) Dial(s *fleet.Server) (*wire.Conn, error) {
-	c, err := wire.Dial(s.Addr, e.deadline)
+	c, err := wire.Dial(s.Addr, s.Login, e.deadline)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (e *Env) Control() (*wire.Control, error) {
 	if e.leader != nil {
 		s = e.leader
 	}
-	return wire.NewControl(s.Addr, e.deadline)
+	return wire.NewControl(s.Addr, s.Login, e.deadline)
 }
 
 // CreateStream makes the stream of the scenario and notes its leader.

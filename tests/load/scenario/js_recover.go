@@ -97,7 +97,7 @@ func publishUntilKill(e *Env, target uint64) (uint64, error) {
 func awaitStream(e *Env) (*wire.StreamInfo, error) {
 	for time.Now().Before(e.deadline) {
 		for _, s := range e.Cluster.Servers {
-			ctl, err := wire.NewControl(s.Addr, e.deadline)
+			ctl, err := wire.NewControl(s.Addr, s.Login, e.deadline)
 			if err != nil {
 				continue
 			}

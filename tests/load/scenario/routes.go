@@ -38,7 +38,7 @@ func (e *Env) waitRoutes() error {
 }
 
 func routeWorks(from, to *fleet.Server) (bool, error) {
-	sub, err := wire.NewControl(to.Addr, time.Now().Add(10*time.Second))
+	sub, err := wire.NewControl(to.Addr, to.Login, time.Now().Add(10*time.Second))
 	if err != nil {
 		return false, err
 	}
@@ -49,7 +49,7 @@ func routeWorks(from, to *fleet.Server) (bool, error) {
 	if err := sub.Conn().Flush(); err != nil {
 		return false, err
 	}
-	pub, err := wire.NewControl(from.Addr, time.Now().Add(10*time.Second))
+	pub, err := wire.NewControl(from.Addr, from.Login, time.Now().Add(10*time.Second))
 	if err != nil {
 		return false, err
 	}

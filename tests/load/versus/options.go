@@ -26,6 +26,9 @@ type Options struct {
 	SyncB string // overrides Sync for B
 
 	ExtraA, ExtraB string // more configuration text
+	TLS            bool   // clients connect with TLS
+	AccountsA      int    // accounts of A, with ten users each
+	AccountsB      int    // of B
 	Dir            string // where the scratch directory is made
 	JSON           string // file for all results; empty for none
 	Markdown       bool   // the form of the table
@@ -63,6 +66,9 @@ func Flags(o *Options, sizes *string) *flag.FlagSet {
 	f.Int64Var(&o.MaxBytes, "max-bytes", 4<<30, "upper bound of payload bytes when --msgs is 0")
 	f.StringVar(&o.ExtraA, "extra-a", "", "more configuration text for A")
 	f.StringVar(&o.ExtraB, "extra-b", "", "more configuration text for B")
+	f.BoolVar(&o.TLS, "tls", false, "clients connect with TLS")
+	f.IntVar(&o.AccountsA, "accounts-a", 0, "accounts of A, with ten users each; clients log in to one of them")
+	f.IntVar(&o.AccountsB, "accounts-b", 0, "the same for B")
 	f.StringVar(&o.Dir, "dir", os.TempDir(), "where the fresh data directories are made")
 	f.StringVar(&o.JSON, "json", "", "write all results to this file")
 	f.BoolVar(&o.Markdown, "md", false, "print the table as Markdown")

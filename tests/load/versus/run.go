@@ -115,13 +115,13 @@ func roundTo2(v float64) uint64 {
 // runOnce starts fresh servers of side A or B, runs the scenario once and cleans up.
 func (r *Runner) runOnce(sc *scenario.Scenario, side string, size int, msgs uint64, label string) ([]stats.Phase, error) {
 	o := r.opts
-	bin, extra := o.A, o.ExtraA
+	bin, extra, accounts := o.A, o.ExtraA, o.AccountsA
 	if side == "B" {
-		bin, extra = o.B, o.ExtraB
+		bin, extra, accounts = o.B, o.ExtraB, o.AccountsB
 	}
 	cluster, remove, err := r.scratch.Cluster(fleet.Options{
 		Bin: bin, Nodes: o.Nodes, JetStream: sc.JS, Sync: o.syncOf(side),
-		Profile: o.ProfDir != "", Extra: extra,
+		Profile: o.ProfDir != "", Extra: extra, TLS: o.TLS, Accounts: accounts,
 	})
 	if err != nil {
 		return nil, err

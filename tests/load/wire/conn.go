@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,22 +49,28 @@ type Conn struct {
 	rx, tx atomic.Uint64
 }
 
+// Login says how a server wants to be spoken to.
+type Login struct {
+	TLS            bool // its certificate is not verified
+	User, Password string
+}
+
 // Dial opens a connection and completes the handshake. All later reads and
 // writes fail at the deadline, so that no scenario can hang for ever.
-func Dial(addr string, deadline time.Time) (*Conn, error) {
+func Dial(addr string, login Login, deadline time.Time) (*Conn, error) {
 	nc, err := net.DialTimeout("tcp", addr, 5*time.Second)
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{nc: nc, buf: make([]byte, 4096)}
-	if err := c.handshake(deadline); err != nil {
+	if err := c.handshake(login, deadline); err != nil {
 		nc.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Conn) handshake(deadline time.Time) error {
+func (c *Conn) handshake(login Login, deadline time.Time) error {
 	c.nc.SetDeadline(time.Now().Add(10 * time.Second))
 	for bytes.IndexByte(c.buf[:c.w], '\n') < 0 {
 		if err := c.fill(); err != nil {
@@ -79,9 +86,20 @@ func (c *Conn) handshake(deadline time.Time) error {
 		return fmt.Errorf("INFO: %w", err)
 	}
 	c.r = eol + 1
+	if login.TLS {
+		secure := tls.Client(c.nc, &tls.Config{InsecureSkipVerify: true})
+		if err := secure.Handshake(); err != nil {
+			return err
+		}
+		c.nc = secure
+	}
 	const connect = `CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true,` +
-		`"echo":true,"protocol":1,"lang":"godwit-load","version":"1","name":"godwit-load"}` + "\r\n"
-	if err := c.Write([]byte(connect)); err != nil {
+		`"echo":true,"protocol":1,"lang":"godwit-load","version":"1","name":"godwit-load"`
+	line = []byte(connect)
+	if login.User != "" {
+		line = fmt.Appendf(line, `,"user":%q,"pass":%q`, login.User, login.Password)
+	}
+	if err := c.Write(append(line, "}\r\n"...)); err != nil {
 		return err
 	}
 	if err := c.Flush(); err != nil {

@@ -38,8 +38,8 @@ type Control struct {
 }
 
 // NewControl connects to one server.
-func NewControl(addr string, deadline time.Time) (*Control, error) {
-	conn, err := Dial(addr, deadline)
+func NewControl(addr string, login Login, deadline time.Time) (*Control, error) {
+	conn, err := Dial(addr, login, deadline)
 	if err != nil {
 		return nil, err
 	}
