@@ -126,7 +126,8 @@ func (p *Partition) compare() (faults []segment.Fault) {
 type quiet struct{}
 
 func (quiet) Deliver([]byte, *consumer.Message) int                          { return 0 }
-func (quiet) Interest([]byte, string) bool                                   { return false }
+func (quiet) Interest([]byte) bool                                           { return false }
+func (quiet) Bound([]byte, string) bool                                      { return false }
 func (quiet) Rest()                                                          {}
 func (quiet) Flush()                                                         {}
 func (quiet) Exceeded(*consumer.Consumer, uint64, int)                       {}

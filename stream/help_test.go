@@ -52,7 +52,9 @@ func (o *testOutput) Deliver(to []byte, m *consumer.Message) int {
 	return 1
 }
 
-func (o *testOutput) Interest(subject []byte, group string) bool {
+func (o *testOutput) Bound(subject []byte, _ string) bool { return o.Interest(subject) }
+
+func (o *testOutput) Interest(subject []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.wait[string(subject)] != nil

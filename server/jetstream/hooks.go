@@ -49,7 +49,7 @@ func (h *hooks) send(subject string, make func() any) { h.publish(advisoryPrefix
 
 func (h *hooks) publish(subject string, make func() any) {
 	to := []byte(subject)
-	if !h.out.Interest(to, "") {
+	if !h.out.Interest(to) {
 		return
 	}
 	body, err := json.Marshal(make())

@@ -21,11 +21,14 @@ func (o *output) Deliver(to []byte, m *consumer.Message) int {
 }
 
 // Interest implements consumer.Output.
-func (o *output) Interest(subject []byte, group string) bool {
+func (o *output) Interest(subject []byte) bool { return o.index.HasInterest(subject) }
+
+// Bound implements consumer.Output.
+func (o *output) Bound(subject []byte, group string) bool {
 	if group != "" {
 		return o.index.HasQueue(subject, group)
 	}
-	return o.index.HasInterest(subject)
+	return o.index.HasPlain(subject)
 }
 
 // Flush implements stream.Output.

@@ -347,12 +347,18 @@ next:
 
 // HasInterest reports whether a message on the literal subject reaches any subscription, here or in another account.
 func (x *Index) HasInterest(subject []byte) bool {
-	return x.interested(subject, "", modePublished, maxHops)
+	return x.interested(subject, whom{}, modePublished, maxHops)
+}
+
+// HasPlain reports whether a message on the literal subject reaches a subscription outside of queue groups, here or in another
+// account.
+func (x *Index) HasPlain(subject []byte) bool {
+	return x.interested(subject, whom{plain: true}, modePublished, maxHops)
 }
 
 // HasQueue reports whether a member of the queue group matches the literal subject, here or in another account.
 func (x *Index) HasQueue(subject []byte, queue string) bool {
-	return x.interested(subject, queue, modePublished, maxHops)
+	return x.interested(subject, whom{queue: queue}, modePublished, maxHops)
 }
 
 // SubscribedBy returns a plain subscription of dst that matches the literal subject, or nil.

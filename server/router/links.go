@@ -154,25 +154,30 @@ func (l *Links) elsewhere() (sum uint64) {
 // where accounts change one by one.
 const maxHops = 8
 
-// interested is HasInterest and HasQueue, for a message that came to the account as mode says; queue is empty for any
-// subscription.
-func (x *Index) interested(subj []byte, queue string, mode wayMode, hops int) bool {
+// whom says who counts as interested: anybody, the members of a queue group, or those in none.
+type whom struct {
+	queue string
+	plain bool
+}
+
+// interested is HasInterest, HasPlain and HasQueue, for a message that came to the account as mode says.
+func (x *Index) interested(subj []byte, w whom, mode wayMode, hops int) bool {
 	l := x.links.Load()
 	if l != nil && mode&modeMapped != 0 {
 		if m := l.mapping(subj); m != nil {
-			return m.any(subj, func(to []byte) bool { return x.interested(to, queue, mode&^modeMapped, hops) })
+			return m.any(subj, func(to []byte) bool { return x.interested(to, w, mode&^modeMapped, hops) })
 		}
 	}
 	var m matches
 	x.find(subj, hashOf(subj), &m)
-	if m.has(queue) {
+	if m.has(w) {
 		return true
 	}
 	if l == nil || hops == 0 {
 		return false
 	}
-	if queue == "" && l.serves && isReply(subj) {
-		if to, reply := x.replies.target(subj); to != nil && to.interested(reply, "", 0, hops-1) {
+	if w.queue == "" && l.serves && isReply(subj) {
+		if to, reply := x.replies.target(subj); to != nil && to.interested(reply, w, 0, hops-1) {
 			return true
 		}
 	}
@@ -182,24 +187,27 @@ func (x *Index) interested(subj []byte, queue string, mode wayMode, hops int) bo
 			return true
 		}
 		s.To.find(to, hashOf(to), &m)
-		return !m.has(queue)
+		return !m.has(w)
 	})
 	if found || mode&modeServices == 0 {
 		return found
 	}
-	return queue == "" && !l.services.each(subj, func(s *ServiceLink) bool {
+	return w.queue == "" && !l.services.each(subj, func(s *ServiceLink) bool {
 		to, ok := s.rename(nil, subj)
-		return !ok || subject.HasEmptyToken(to) || !s.To.interested(to, "", modeRequested, hops-1)
+		return !ok || subject.HasEmptyToken(to) || !s.To.interested(to, whom{}, modeRequested, hops-1)
 	})
 }
 
-// has reports whether there is a member of the queue group, or for no name anything at all.
-func (m *matches) has(queue string) bool {
-	if queue == "" {
+// has reports whether there is one of those who count.
+func (m *matches) has(w whom) bool {
+	switch {
+	case w.plain:
+		return len(m.plain) > 0
+	case w.queue == "":
 		return len(m.plain)+len(m.queues) > 0
 	}
 	for _, q := range m.queues {
-		if q.name == queue {
+		if q.name == w.queue {
 			return true
 		}
 	}

@@ -152,9 +152,13 @@ func TestInterestOfQueueGroups(t *testing.T) {
 	for _, tt := range []struct {
 		subj, queue string
 		any, group  bool
-	}{{"a.x", "q", true, true}, {"a.x", "r", true, false}, {"b", "q", true, false}, {"c", "q", false, false}} {
+		plain       bool
+	}{{"a.x", "q", true, true, false}, {"a.x", "r", true, false, false}, {"b", "q", true, false, true}, {"c", "q", false, false, false}} {
 		if any, group := x.HasInterest([]byte(tt.subj)), x.HasQueue([]byte(tt.subj), tt.queue); any != tt.any || group != tt.group {
 			t.Errorf("%s, group %s: interest %v, of the group %v", tt.subj, tt.queue, any, group)
+		}
+		if plain := x.HasPlain([]byte(tt.subj)); plain != tt.plain {
+			t.Errorf("%s: interest outside of groups %v", tt.subj, plain)
 		}
 	}
 }

@@ -131,7 +131,9 @@ func (o *fakeOutput) Deliver(to []byte, m *Message) int {
 	return 1
 }
 
-func (o *fakeOutput) Interest(subject []byte, group string) bool { return !o.deaf[string(subject)] }
+func (o *fakeOutput) Interest(subject []byte) bool { return !o.deaf[string(subject)] }
+
+func (o *fakeOutput) Bound(subject []byte, _ string) bool { return o.Interest(subject) }
 
 // take returns what was sent since the last call.
 func (o *fakeOutput) take() []sent {

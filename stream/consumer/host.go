@@ -42,9 +42,10 @@ type Output interface {
 	// Deliver sends m, which shows its own subject, along the subscriptions of to, and returns how many there were.
 	// All slices are lent.
 	Deliver(to []byte, m *Message) int
-	// Interest says whether any subscription matches the literal subject. With a group, a member of that queue group
-	// must be among them.
-	Interest(subject []byte, group string) bool
+	// Interest says whether any subscription matches the literal subject.
+	Interest(subject []byte) bool
+	// Bound says whether a member of the queue group matches it; without a group, a subscription outside of all of them.
+	Bound(subject []byte, group string) bool
 }
 
 // Message is one message on its way out. Header is a whole block or empty.

@@ -120,7 +120,7 @@ func (c *Consumer) pickPinned(now int64) bool {
 			c.wait.drop(i)
 		case c.pin.id != "":
 			i++
-		case !c.out.Interest(r.reply, ""):
+		case !c.out.Interest(r.reply):
 			c.wait.drop(i)
 		default:
 			k.id = nuid.Next()

@@ -101,5 +101,5 @@ func (c *Consumer) mayWait(p *Pull, reply []byte) bool {
 
 // dropUninterested drops open requests whose reply subject nobody listens to any more.
 func (c *Consumer) dropUninterested() {
-	c.wait.filter(func(r *request) bool { return c.out.Interest(r.reply, "") })
+	c.wait.filter(func(r *request) bool { return c.out.Interest(r.reply) })
 }

@@ -53,14 +53,14 @@ func (c *Consumer) Bound() bool {
 	return c.bound()
 }
 
-func (c *Consumer) bound() bool { return c.cfg.Push() && c.out.Interest(c.push.subject, c.push.group) }
+func (c *Consumer) bound() bool { return c.cfg.Push() && c.out.Bound(c.push.subject, c.push.group) }
 
 // look finds out whether somebody listens.
 func (c *Consumer) look(now int64) {
 	p := &c.push
 	p.lookAt, p.high = later(now, interestMin), c.Store.High()
 	was := p.active
-	p.active = c.out.Interest(p.subject, p.group)
+	p.active = c.out.Bound(p.subject, p.group)
 	if p.active && !was {
 		p.beatAt = later(now, int64(c.cfg.Heartbeat))
 		p.out, p.asked, p.ask = 0, 0, p.ask[:0]

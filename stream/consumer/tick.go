@@ -134,7 +134,7 @@ func (c *Consumer) inactiveAt(now int64) int64 {
 // gone says whether no open request has anybody who listens.
 func (c *Consumer) gone() bool {
 	for i := range c.wait.n {
-		if c.out.Interest((*c.wait.at(i)).reply, "") {
+		if c.out.Interest((*c.wait.at(i)).reply) {
 			return false
 		}
 	}
