@@ -9,6 +9,7 @@ import (
 	"godwit/protocol"
 	"godwit/server/auth"
 	"godwit/server/conn"
+	"godwit/server/monitor"
 	"godwit/server/options"
 	"godwit/server/tlsconf"
 )
@@ -69,6 +70,7 @@ func (s *Server) apply(o *options.Options, p parts) {
 	s.env.Auth.Store(p.auth)
 	s.env.TLS.Store(p.tls)
 	s.ws.reload(p.ws)
+	s.monitor.SetLogin(monitor.NewLogin(o.Monitoring.Login, auth.Matches))
 	s.follow(p.states)
 }
 

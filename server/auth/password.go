@@ -19,6 +19,10 @@ func IsBcrypt(password string) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
+// Matches compares what somebody presents with a configured password or token, a bcrypt hash or plain text. Neither way tells by
+// its duration where they differ.
+func Matches(configured, presented string) bool { return passwordMatches(configured, presented) }
+
 // passwordMatches compares what a client presents with what is configured, a bcrypt hash or plain text. Neither
 // way tells by its duration where they differ.
 func passwordMatches(configured, presented string) bool {

@@ -55,6 +55,8 @@ func sections() []conf.Section {
 		mqttBlock().Section(),
 		listenerAuthBlock().Section(),
 		resolverBlock().Section(),
+		monitoringLoginBlock().Section(),
+		monitoringUserBlock().Section(),
 		proxiesBlock().Section(),
 		ocspBlock().Section(),
 		ocspCacheBlock().Section(),

@@ -165,6 +165,7 @@ func monitorFields() []conf.Field[build] {
 		{Key: "https_port", Type: "integer", Default: "0", Doc: "The same with TLS.", Set: conf.Number(secure)},
 		{Key: "http_base_path", Type: "path", Default: "/", Doc: "Path before the names of the endpoints.",
 			Set: conf.Str(func(b *build) *string { return &b.Monitoring.HTTPBasePath })},
+		{Key: "http_authorization", Type: "map", Block: "http_authorization", Reload: conf.Live, Doc: "Who may use the monitoring endpoints; default is everybody. Not in nats-server.", Set: setMonitoringLogin},
 		{Key: "prof_port", Type: "integer", Default: "0", Doc: "Port of the profiling endpoints; 0 is off.",
 			Set: conf.Number(func(b *build) *int { return &b.Monitoring.ProfPort })},
 		{Key: "prof_block_rate", Type: "integer", Unit: "nanoseconds", Default: "0", Reload: conf.Live, Doc: "Blocked time for which the block profile takes one sample on average; 0 is off.",

@@ -41,12 +41,12 @@ func (m *Monitor) Handler(base string) http.Handler {
 	base = cleanBase(base)
 	mux := http.NewServeMux()
 	handle := func(path, counted string, h http.HandlerFunc) {
-		mux.HandleFunc(base+path, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc(base+path, m.guard(path, func(w http.ResponseWriter, r *http.Request) {
 			if counted != "" {
 				m.requests.add(counted)
 			}
 			h(w, r)
-		})
+		}))
 	}
 	for _, e := range m.endpoints() {
 		handle(e.path, e.counted, m.limited(func(r *http.Request) response {
@@ -65,10 +65,10 @@ func (m *Monitor) Handler(base string) http.Handler {
 	if root == "" {
 		root = "/{$}"
 	}
-	mux.HandleFunc(root, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc(root, m.guard("/", func(w http.ResponseWriter, r *http.Request) {
 		m.requests.add("/")
 		m.indexHTTP(w, r)
-	})
+	}))
 	return mux
 }
 

@@ -49,6 +49,7 @@ type Monitor struct {
 	requests   requestCounts
 	process    processSampler
 	waited     atomic.Uint64 // requests that found no free slot
+	login      atomic.Pointer[Login]
 }
 
 // New returns a Monitor over o.Source.

@@ -127,7 +127,17 @@ type Monitoring struct {
 	HTTPBasePath  string // starts with "/"
 	ProfPort      int    // of the pprof endpoints; 0 is off
 	ProfBlockRate int
+	Login         *MonitoringLogin // nil: everybody may
 }
+
+// MonitoringLogin says who may use the monitoring endpoints.
+type MonitoringLogin struct {
+	Users []MonitoringUser
+	Open  []string // paths that need no login
+}
+
+// MonitoringUser is one who may: by name and password, or by token. Passwords and tokens may be bcrypt hashes.
+type MonitoringUser struct{ Name, Password, Token string }
 
 // Proxies lists the proxies whose signature of a login is trusted.
 type Proxies struct {

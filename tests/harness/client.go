@@ -91,3 +91,6 @@ func Want[T comparable](what string, got, want T) error {
 	}
 	return nil
 }
+
+// MonitorURL is the address of the monitoring port, without a slash at its end.
+func (s *Server) MonitorURL() string { return s.monitor }
