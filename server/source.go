@@ -4,9 +4,11 @@ import (
 	"crypto/tls"
 	"net"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
+	"godwit/protocol/subject"
 	"godwit/server/account"
 	"godwit/server/conn"
 	"godwit/server/monitor"
@@ -108,7 +110,7 @@ func (s source) Varz() *monitor.Varz {
 	v.SlowConsumersStats.Clients = t.SlowPending + t.SlowDeadline
 	v.StaleConnectionStats.Clients = uint64(t.Stale)
 	for _, acc := range s.accounts.All() {
-		v.Subscriptions += uint32(acc.Index().Stats().Subscriptions)
+		v.Subscriptions += shownSubscriptions(acc)
 		n := acc.Quota().Bucket().Counts()
 		v.Throttled += time.Duration(n.Throttled.Load())
 		v.Refused += n.Messages.Load()
@@ -168,7 +170,7 @@ func (s source) SublistStats(name string) (monitor.SublistStats, bool) {
 	var sum router.Stats
 	for _, a := range accounts {
 		st := a.Index().Stats()
-		sum.Subscriptions += st.Subscriptions
+		sum.Subscriptions += int64(shownSubscriptions(a))
 		sum.Inserts += st.Inserts
 		sum.Removes += st.Removes
 		sum.Lookups += st.Lookups
@@ -182,25 +184,43 @@ func (s source) SublistStats(name string) (monitor.SublistStats, bool) {
 	return out, len(accounts) > 0
 }
 
-// EachSub implements monitor.ConnSource.
+// EachSub implements monitor.ConnSource. Beside an account's own subscriptions it shows those of other accounts that get
+// its streams, as they are seen there, and the subjects of its service imports.
 func (s source) EachSub(name, test string, f func(*monitor.SubDetail) bool) {
 	more := true
 	for _, a := range s.selected(name) {
-		visit := func(sub *router.Sub) bool {
-			d := monitor.SubDetail{Account: a.Name(), AccountTag: a.Name(), Subject: sub.Subject(), Queue: sub.Queue(), Sid: sub.SID(),
+		show := func(owner string, sub *router.Sub, subj string) bool {
+			d := monitor.SubDetail{Account: owner, AccountTag: owner, Subject: subj, Queue: sub.Queue(), Sid: sub.SID(),
 				Msgs: int64(sub.Msgs()), Max: int64(sub.Max()), Cid: conn.IDOf(sub)}
 			more = f(&d)
 			return more
 		}
+		visit := func(sub *router.Sub) bool { return show(a.Name(), sub, sub.Subject()) }
 		if test == "" {
 			a.Index().Each(visit)
 		} else {
 			a.Index().EachMatch([]byte(test), visit)
 		}
+		for n, subj := range a.Index().ServiceImports() {
+			if more && (test == "" || subject.Match(subj, test)) {
+				more = f(&monitor.SubDetail{Account: a.Name(), AccountTag: a.Name(), Subject: subj, Sid: strconv.Itoa(n + 1)})
+			}
+		}
+		if more {
+			a.Index().EachImported(func(importer string, sub *router.Sub, subj string) bool {
+				return test != "" && !subject.Match(subj, test) || show(importer, sub, subj)
+			})
+		}
 		if !more {
 			return
 		}
 	}
+}
+
+// shownSubscriptions is the number of subscriptions that EachSub shows of an account.
+func shownSubscriptions(a *account.Account) uint32 {
+	x := a.Index()
+	return uint32(x.Stats().Subscriptions) + uint32(len(x.ServiceImports())+x.CountImported())
 }
 
 // HasAccount implements monitor.AccountSource.
@@ -247,7 +267,7 @@ func (s source) AccountStats(name string) (monitor.AccountStat, bool) {
 	now, _ := a.Conns()
 	closed := a.Closed()
 	st := monitor.AccountStat{Account: name, Name: name, Conns: now, TotalConns: now,
-		NumSubs: uint32(a.Index().Stats().Subscriptions), SlowConsumers: a.SlowConsumers().Load()}
+		NumSubs: shownSubscriptions(a), SlowConsumers: a.SlowConsumers().Load()}
 	st.Received.Msgs, st.Received.Bytes = closed.InMsgs.Load(), closed.InBytes.Load()
 	st.Sent.Msgs, st.Sent.Bytes = closed.OutMsgs.Load(), closed.OutBytes.Load()
 	for _, c := range s.env.Registry.All() {

@@ -336,11 +336,16 @@ func (s *Sender) request(rw *requestWay, p *protocol.Pub, t *following) Result {
 	if cap(room.tail) > maxRoom {
 		room.tail = nil
 	}
-	switch {
-	case (n == 0 || t != nil && t.Only) && e != nil:
+	only := t != nil && t.Only
+	if (n == 0 || only) && e != nil {
 		l.To.replies.forget(e)
-	case n > 0 && e == nil && m != nil:
+	}
+	switch {
+	case m == nil || only:
+	case e == nil:
 		s.report(l.To, m, statusBadRequest)
+	case n == 0:
+		s.report(l.To, m, statusUnavailable)
 	}
 	return n
 }

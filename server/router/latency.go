@@ -38,6 +38,7 @@ var (
 	statusOK             = latencyStatus{200, ""}
 	statusBadRequest     = latencyStatus{400, "Bad Request"}
 	statusRequestTimeout = latencyStatus{408, "Request Timeout"}
+	statusUnavailable    = latencyStatus{503, "Service Unavailable"}
 	statusServiceTimeout = latencyStatus{504, "Service Timeout"}
 )
 

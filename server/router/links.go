@@ -15,6 +15,8 @@ type Links struct {
 	mappings patterns[rankedMapping]
 	streams  patterns[*StreamLink]  // by the subject in this account
 	services patterns[*ServiceLink] // by the subject in this account
+	shown    []*StreamLink          // all of streams
+	asking   []*ServiceLink         // all of services
 	measured []*ServiceLink         // those with Latency
 	asked    []*Index               // see LinksBuilder
 	imported []*Index               // see LinksBuilder
@@ -92,7 +94,7 @@ func (b *LinksBuilder) Build() *Links {
 	if len(b.Mappings)+len(b.Streams)+len(b.Services)+len(b.Imported) == 0 && !b.Serves {
 		return nil
 	}
-	l := &Links{serves: b.Serves, asked: b.Asked, imported: b.Imported}
+	l := &Links{serves: b.Serves, asked: b.Asked, imported: b.Imported, shown: b.Streams, asking: b.Services}
 	for i, m := range b.Mappings {
 		l.mappings.add(m.source, rankedMapping{m, i})
 	}

@@ -2,7 +2,6 @@ package router
 
 import (
 	"bytes"
-	"strings"
 	"time"
 
 	"godwit/protocol"
@@ -65,8 +64,9 @@ func (s *Sender) followTo(m member, p *protocol.Pub, t *following, last bool) bo
 
 // exported is what a subscription in the importing account takes of the exporter's subjects.
 func (l *StreamLink) exported(subj string) string {
-	if rest, ok := strings.CutPrefix(subj, l.Prefix); ok && l.Rename == nil && rest != ">" {
-		return rest
+	local, back := l.local()
+	if met, ok := intersect(subj, local); ok {
+		return back(met)
 	}
 	return l.From
 }
