@@ -63,7 +63,7 @@ func (s *Server) startStreams() error {
 	}
 	o := jetstream.Options{StoreDir: dir, MaxMemory: st.config.MaxMemory, MaxStore: st.config.MaxStore, Domain: js.Domain,
 		ServerName: s.name, ServerID: s.id, Version: ProtocolVersion, Sync: segment.SyncAlways, SyncEvery: js.SyncInterval,
-		Strict: js.Strict, MaxAckPending: js.Limits.MaxAckPending, MaxRequestBatch: js.Limits.MaxRequestBatch,
+		Strict: js.Strict, LongAcks: featureFlags(s.options())["js_ack_fc_v2"], MaxAckPending: js.Limits.MaxAckPending, MaxRequestBatch: js.Limits.MaxRequestBatch,
 		MaxDuplicates: js.Limits.DuplicateWindow, TailBytes: js.TailMemory, CacheBytes: js.CacheMemory,
 		SegmentBytes: js.SegmentSize, Reserve: js.DiskReserve, DefaultMaxConsumers: js.Limits.DefaultMaxConsumers,
 		Batches: stream.BatchLimits{Messages: js.Limits.BatchMaxMsgs, Atomic: js.Limits.BatchMaxInflightPerStream,

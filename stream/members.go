@@ -296,7 +296,7 @@ func (p *Partition) newMember(id uint64, name string, cfg *jsapi.ConsumerConfig,
 	if err != nil {
 		config = nil // a configuration that was decoded from JSON
 	}
-	m := &member{config: config, c: consumer.New(consumer.Options{ID: id, Stream: p.name, Name: name,
+	m := &member{config: config, c: consumer.New(consumer.Options{ID: id, Stream: p.name, Place: p.opts.AckPlace, Name: name,
 		Created: time.Unix(0, created).UTC(), Config: cfg, Store: view{&p.state}, Out: p.out, Events: p.opts.Hooks,
 		Volatile: volatile, Numbers: p.opts.numbers})}
 	if p.opts.share != nil {

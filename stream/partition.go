@@ -93,6 +93,7 @@ type Options struct {
 	Config       jsapi.StreamConfig // as created; a newer one in the log wins
 	Created      time.Time
 	Domain       string
+	AckPlace     string          // "<domain>.<account>." in the subjects of acknowledgements and flow control; default: none
 	Consumers    consumer.Limits // bounds of the account and server; for consumer configurations
 	Out          Output          // required
 	Refusals     Output          // required; used under a lock by senders whose work is refused

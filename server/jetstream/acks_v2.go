@@ -2,7 +2,9 @@ package jetstream
 
 import (
 	"bytes"
+	"cmp"
 
+	"godwit/protocol/subject"
 	"godwit/server/router"
 	"godwit/stream"
 	"godwit/stream/consumer"
@@ -13,16 +15,22 @@ import (
 //
 //	$JS.ACK.<domain, or _>.<account hash>.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>
 //
-// More words may follow. Servers that know both forms send the first unless they are told otherwise.
+// More words may follow. Both forms are always understood; deliveries show the second one with Options.LongAcks.
 type longAcks struct{ s *Stream }
 
 // longAckSubject is where they arrive.
 func (s *Stream) longAckSubject() string {
-	domain := s.account.service.opts.Domain
-	if domain == "" {
-		domain = "_"
+	return "$JS.ACK." + s.account.ackDomain() + ".*." + s.name + ".>"
+}
+
+func (a *Account) ackDomain() string { return cmp.Or(a.service.opts.Domain, "_") }
+
+// ackPlace is what the subjects of acknowledgements and flow control have before the stream.
+func (a *Account) ackPlace() string {
+	if !a.service.opts.LongAcks {
+		return ""
 	}
-	return "$JS.ACK." + domain + ".*." + s.name + ".>"
+	return a.ackDomain() + "." + subject.Hash8(a.name) + "."
 }
 
 // NewBatch implements router.Receiver.

@@ -165,7 +165,7 @@ func (a *Account) setAside(dir string) error {
 func (a *Account) streamOptions(m *meta) stream.Options {
 	o := a.service.opts
 	so := stream.Options{FS: o.FS, Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Pace: a.service.pace, Tails: a.service.tails,
-		SegmentBytes: o.SegmentBytes, Config: m.first(), Created: m.Created, Domain: o.Domain,
+		SegmentBytes: o.SegmentBytes, Config: m.first(), Created: m.Created, Domain: o.Domain, AckPlace: a.ackPlace(),
 		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches,
 		DefaultMaxConsumers: o.DefaultMaxConsumers}
 	so.Batches.Budget = &a.service.batches

@@ -25,10 +25,7 @@ func (o *output) Interest(subject []byte) bool { return o.index.HasInterest(subj
 
 // Bound implements consumer.Output.
 func (o *output) Bound(subject []byte, group string) bool {
-	if group != "" {
-		return o.index.HasQueue(subject, group)
-	}
-	return o.index.HasPlain(subject)
+	return o.index.HasListener(subject, group)
 }
 
 // Flush implements stream.Output.

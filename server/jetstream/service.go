@@ -38,6 +38,7 @@ type Options struct {
 	Sync       segment.SyncPolicy // default SyncAlways
 	SyncEvery  time.Duration      // for SyncInterval
 	Strict     bool               // requests with unknown fields are refused
+	LongAcks   bool               // subjects of acknowledgements and flow control name the domain and the account
 
 	MaxAckPending   int           // bound of consumers; 0 no limit
 	MaxRequestBatch int           // bound of pull requests; 0 no limit

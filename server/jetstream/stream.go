@@ -95,7 +95,7 @@ func (s *Stream) routeConsumer(c *consumer.Consumer) {
 		subs = append(subs, x.SubscribeReceiver(prefix+">", "", s.newAcks(parts, len(prefix))))
 	}
 	if cfg.FlowControl {
-		subs = append(subs, x.SubscribeReceiver("$JS.FC."+tail+".>", "", &flows{s.set.At(home), parts[home]}))
+		subs = append(subs, x.SubscribeReceiver("$JS.FC."+s.account.ackPlace()+tail+".>", "", &flows{s.set.At(home), parts[home]}))
 	}
 	if s.consumers == nil {
 		s.consumers = map[*consumer.Consumer][]*router.Sub{}

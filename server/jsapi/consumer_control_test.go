@@ -117,10 +117,10 @@ func TestCreateAnswersBeforeFirstDelivery(t *testing.T) {
 	_, c := startClient(t)
 	c.ok("STREAM.CREATE.S", `{"name":"S","subjects":["s.>"]}`, nil)
 	c.pub("s.a", "", "x")
-	in := c.subscribe("in.*")
+	in := c.subscribe("in")
 	for range 20 {
-		c.publish("$JS.API.CONSUMER.CREATE.S", "in.answer", "", `{"stream_name":"S","config":{"ack_policy":"none","deliver_subject":"in.messages","mem_storage":true}}`)
-		if m := in.next(t); m.subject != "in.answer" {
+		c.publish("$JS.API.CONSUMER.CREATE.S", "in", "", `{"stream_name":"S","config":{"ack_policy":"none","deliver_subject":"in","mem_storage":true}}`)
+		if m := in.next(t); m.subject != "in" {
 			t.Fatalf("first %+v", m)
 		}
 		m := in.next(t)

@@ -165,7 +165,7 @@ func TestQueueGroupsSpanAccounts(t *testing.T) {
 	if n1+n2 != 40 || n1 == 0 || n2 == 0 || n3 != 40 {
 		t.Errorf("one group got %d + %d messages, the other %d", n1, n2, n3)
 	}
-	if !a.HasQueue([]byte("s.q"), "other") || a.HasQueue([]byte("s.q"), "none") {
+	if !a.HasListener([]byte("s.q"), "other") || a.HasListener([]byte("s.q"), "none") {
 		t.Error("wrong interest of queue groups")
 	}
 }

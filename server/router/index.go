@@ -347,18 +347,13 @@ next:
 
 // HasInterest reports whether a message on the literal subject reaches any subscription, here or in another account.
 func (x *Index) HasInterest(subject []byte) bool {
-	return x.interested(subject, whom{}, modePublished, maxHops)
+	return x.interested(subject, interest{}, modePublished, maxHops)
 }
 
-// HasPlain reports whether a message on the literal subject reaches a subscription outside of queue groups, here or in another
-// account.
-func (x *Index) HasPlain(subject []byte) bool {
-	return x.interested(subject, whom{plain: true}, modePublished, maxHops)
-}
-
-// HasQueue reports whether a member of the queue group matches the literal subject, here or in another account.
-func (x *Index) HasQueue(subject []byte, queue string) bool {
-	return x.interested(subject, whom{queue: queue}, modePublished, maxHops)
+// HasListener reports whether there is a subscription to just this literal subject, here or in another account: one that
+// is no member of a queue group, or with queue one that is a member of it. Those with wildcards do not count.
+func (x *Index) HasListener(subject []byte, queue string) bool {
+	return x.interested(subject, interest{exact: true, queue: queue}, modePublished, maxHops)
 }
 
 // SubscribedBy returns a plain subscription of dst that matches the literal subject, or nil.

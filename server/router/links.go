@@ -156,62 +156,56 @@ func (l *Links) elsewhere() (sum uint64) {
 // where accounts change one by one.
 const maxHops = 8
 
-// whom says who counts as interested: anybody, the members of a queue group, or those in none.
-type whom struct {
-	queue string
-	plain bool
+// interest is what interested asks for.
+type interest struct {
+	exact bool   // subscriptions with wildcards do not count, nor do those of other queue groups
+	queue string // of exact ones; empty: those that are in none
 }
 
-// interested is HasInterest, HasPlain and HasQueue, for a message that came to the account as mode says.
-func (x *Index) interested(subj []byte, w whom, mode wayMode, hops int) bool {
+// interested is HasInterest and HasListener, for a message that came to the account as mode says.
+func (x *Index) interested(subj []byte, want interest, mode wayMode, hops int) bool {
 	l := x.links.Load()
 	if l != nil && mode&modeMapped != 0 {
 		if m := l.mapping(subj); m != nil {
-			return m.any(subj, func(to []byte) bool { return x.interested(to, w, mode&^modeMapped, hops) })
+			return m.any(subj, func(to []byte) bool { return x.interested(to, want, mode&^modeMapped, hops) })
 		}
 	}
-	var m matches
-	x.find(subj, hashOf(subj), &m)
-	if m.has(w) {
+	if x.wanted(subj, want) {
 		return true
 	}
 	if l == nil || hops == 0 {
 		return false
 	}
-	if w.queue == "" && l.serves && isReply(subj) {
-		if to, reply := x.replies.target(subj); to != nil && to.interested(reply, w, 0, hops-1) {
+	if want.queue == "" && l.serves && isReply(subj) {
+		if to, reply := x.replies.target(subj); to != nil && to.interested(reply, want, 0, hops-1) {
 			return true
 		}
 	}
 	found := mode&modeStreams != 0 && !l.streams.each(subj, func(s *StreamLink) bool {
 		to, ok := s.rename(nil, subj)
-		if !ok || subject.HasEmptyToken(to) {
-			return true
-		}
-		s.To.find(to, hashOf(to), &m)
-		return !m.has(w)
+		return !ok || subject.HasEmptyToken(to) || !s.To.wanted(to, want)
 	})
 	if found || mode&modeServices == 0 {
 		return found
 	}
-	return w.queue == "" && !l.services.each(subj, func(s *ServiceLink) bool {
+	return want.queue == "" && !l.services.each(subj, func(s *ServiceLink) bool {
 		to, ok := s.rename(nil, subj)
-		return !ok || subject.HasEmptyToken(to) || !s.To.interested(to, whom{}, modeRequested, hops-1)
+		return !ok || subject.HasEmptyToken(to) || !s.To.interested(to, interest{}, modeRequested, hops-1)
 	})
 }
 
-// has reports whether there is one of those who count.
-func (m *matches) has(w whom) bool {
-	switch {
-	case w.plain:
-		return len(m.plain) > 0
-	case w.queue == "":
+// wanted reports whether there is such a subscription in the account itself.
+func (x *Index) wanted(subj []byte, want interest) bool {
+	var m matches
+	if !want.exact {
+		x.find(subj, hashOf(subj), &m)
 		return len(m.plain)+len(m.queues) > 0
 	}
-	for _, q := range m.queues {
-		if q.name == w.queue {
-			return true
-		}
+	if n := x.literals.find(hashOf(subj), subj); n != nil {
+		m.take(n)
 	}
-	return false
+	if want.queue == "" {
+		return len(m.plain) > 0
+	}
+	return slices.ContainsFunc(m.queues, func(q queueList) bool { return q.name == want.queue })
 }

@@ -144,21 +144,33 @@ func TestQueueGroupGetsEachMessageOnce(t *testing.T) {
 	}
 }
 
-func TestInterestOfQueueGroups(t *testing.T) {
-	x := NewIndex()
+func TestListeners(t *testing.T) {
+	x, other := NewIndex(), NewIndex()
+	connectStream(x, other, &StreamLink{From: "i.>"})
 	c := newClient(x)
 	c.sub("a.*", "q", "1")
 	c.sub("b", "", "2")
+	c.sub("g", "q", "3")
+	c.sub("*.y", "", "4")
+	there := newClient(other)
+	there.sub("i.b", "", "1")
+	there.sub("i.g", "q", "2")
+	there.sub("i.w.*", "", "3")
 	for _, tt := range []struct {
-		subj, queue string
-		any, group  bool
-		plain       bool
-	}{{"a.x", "q", true, true, false}, {"a.x", "r", true, false, false}, {"b", "q", true, false, true}, {"c", "q", false, false, false}} {
-		if any, group := x.HasInterest([]byte(tt.subj)), x.HasQueue([]byte(tt.subj), tt.queue); any != tt.any || group != tt.group {
-			t.Errorf("%s, group %s: interest %v, of the group %v", tt.subj, tt.queue, any, group)
-		}
-		if plain := x.HasPlain([]byte(tt.subj)); plain != tt.plain {
-			t.Errorf("%s: interest outside of groups %v", tt.subj, plain)
+		subj, queue    string
+		any, listening bool
+	}{
+		{"a.x", "", true, false}, {"a.x", "q", true, false}, {"a.y", "", true, false},
+		{"b", "", true, true}, {"b", "q", true, false},
+		{"g", "", true, false}, {"g", "q", true, true}, {"g", "r", true, false},
+		{"c", "", false, false}, {"c", "q", false, false},
+		{"i.b", "", true, true}, {"i.b", "q", true, false},
+		{"i.g", "", true, false}, {"i.g", "q", true, true},
+		{"i.w.x", "", true, false}, {"i.z", "", false, false},
+	} {
+		any, listening := x.HasInterest([]byte(tt.subj)), x.HasListener([]byte(tt.subj), tt.queue)
+		if any != tt.any || listening != tt.listening {
+			t.Errorf("%s, group %q: interest %v, somebody listens %v", tt.subj, tt.queue, any, listening)
 		}
 	}
 }

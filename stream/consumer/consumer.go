@@ -18,6 +18,7 @@ type Position struct{ Consumer, Stream uint64 }
 type Options struct {
 	ID       uint64 // unique in the partition, for ever
 	Stream   string
+	Place    string // "<domain>.<account>." in front of the stream in the subjects of acknowledgements; may be empty
 	Name     string
 	Created  time.Time
 	Config   *jsapi.ConsumerConfig // defaults filled in; shared
@@ -43,7 +44,7 @@ type Consumer struct {
 	Options
 	out    Output
 	cfg    *jsapi.ConsumerConfig
-	prefix []byte // "$JS.ACK.<stream>.<consumer>."
+	prefix []byte // "$JS.ACK.<stream>.<consumer>.", with Place before the stream
 
 	// Position.
 	next      uint64 // stream sequence where new messages are looked for
@@ -110,7 +111,7 @@ type confirms struct {
 func New(o Options) *Consumer {
 	c := &Consumer{Options: o, out: o.Out, next: 1}
 	c.demand = &c.own
-	c.prefix = []byte("$JS.ACK." + o.Stream + "." + o.Name + ".")
+	c.prefix = []byte("$JS.ACK." + o.Place + o.Stream + "." + o.Name + ".")
 	c.pend.silent = o.Volatile
 	c.wait.due = math.MaxInt64
 	c.configure(o.Config)

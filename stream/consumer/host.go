@@ -44,7 +44,8 @@ type Output interface {
 	Deliver(to []byte, m *Message) int
 	// Interest says whether any subscription matches the literal subject.
 	Interest(subject []byte) bool
-	// Bound says whether a member of the queue group matches it; without a group, a subscription outside of all of them.
+	// Bound says whether there is a subscription to just this literal subject, in the queue group if one is given, else in
+	// none. Those with wildcards, which are for looking on, do not count.
 	Bound(subject []byte, group string) bool
 }
 

@@ -146,7 +146,7 @@ func (c *Consumer) deliverPush(now int64) stop {
 // askFlow asks the client to answer once it has handled everything before.
 func (c *Consumer) askFlow() {
 	p := &c.push
-	p.ask = append(append(append(append(p.ask[:0], "$JS.FC."...), c.Stream...), '.'), c.Name...)
+	p.ask = append(append(append(append(append(p.ask[:0], "$JS.FC."...), c.Place...), c.Stream...), '.'), c.Name...)
 	p.ask = append(p.ask, '.')
 	for range 4 {
 		p.ask = append(p.ask, base62[rand.IntN(len(base62))])
