@@ -67,7 +67,11 @@ func (s source) showExchange(a *account.Account, d *monitor.AccountDetail) {
 				names[other.Index()] = other.Name()
 			}
 		}
-		d.Responses[w.Subject] = monitor.ImportDetail{Subject: w.Reply, Account: names[w.To], To: w.Subject, LocalSubject: w.Subject, Type: "service"}
+		detail := monitor.ImportDetail{Subject: w.Reply, Account: names[w.To], To: w.Subject, LocalSubject: w.Subject, Type: "service"}
+		if l := w.Latency; l != nil {
+			detail.Tracking, detail.Latency = true, latencyDetail(&options.ServiceLatency{Subject: l.Subject, Sampling: l.Sampling})
+		}
+		d.Responses[w.Subject] = detail
 	}
 }
 

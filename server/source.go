@@ -252,7 +252,7 @@ func (s source) Account(name string) *monitor.AccountDetail {
 	now, _ := a.Conns()
 	st, _ := s.SublistStats(name)
 	d := &monitor.AccountDetail{AccountName: name, LastUpdate: s.loaded.Load().UTC(), IsSystem: a == s.accounts.System(), Complete: true,
-		JetStream: s.js.Load() != nil && s.js.Load().enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st, Imports: s.sys.Imports(name),
+		JetStream: s.js.Load() != nil && s.js.Load().enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st, Imports: s.sys.Imports(name), Exports: s.sys.Exports(name),
 		Quota: showQuota(a)}
 	s.showExchange(a, d)
 	return d

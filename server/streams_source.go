@@ -2,9 +2,8 @@ package server
 
 import (
 	"errors"
-	"slices"
-	"strings"
 
+	"godwit/protocol/jsapi"
 	"godwit/server/jetstream"
 	"godwit/server/monitor"
 	"godwit/stream"
@@ -107,7 +106,7 @@ func (s source) JetStreamAccount(name string, want monitor.JetStreamWant) *monit
 		API: monitor.JetStreamAPIStats{Level: apiLevel, Total: st.API.Total, Errors: st.API.Errors}}}
 	if want.Streams {
 		for _, x := range a.Streams("") {
-			if detail, ok := streamDetail(x, want); ok {
+			if detail, ok := s.streamDetail(x, want); ok {
 				d.Streams = append(d.Streams, detail)
 			}
 		}
@@ -116,26 +115,42 @@ func (s source) JetStreamAccount(name string, want monitor.JetStreamWant) *monit
 }
 
 // streamDetail describes a stream; it reports false if the stream was deleted meanwhile.
-func streamDetail(x *jetstream.Stream, want monitor.JetStreamWant) (monitor.JSStreamDetail, bool) {
+func (s source) streamDetail(x *jetstream.Stream, want monitor.JetStreamWant) (monitor.JSStreamDetail, bool) {
 	info, _, err := x.Info(stream.InfoRequest{})
 	if err != nil {
 		return monitor.JSStreamDetail{}, false
 	}
-	d := monitor.JSStreamDetail{Name: x.Name(), Created: info.Created, State: info.State}
+	d := monitor.JSStreamDetail{Name: x.Name(), Created: info.Created, Cluster: &jsapi.ClusterInfo{Leader: s.name}, State: info.State}
+	if info.Mirror != nil {
+		d.Mirror = info.Mirror
+	}
+	for _, origin := range info.Sources {
+		d.Sources = append(d.Sources, origin)
+	}
 	if want.Config {
 		d.Config = info.Config
 	}
-	if !want.Consumers {
-		return d, true
-	}
-	names := x.Partitions().ConsumerNames()
-	slices.SortFunc(names, strings.Compare)
-	for _, name := range names {
-		c, err := x.Partitions().ConsumerInfo(name)
-		if err != nil {
-			continue // deleted meanwhile
+	if want.Consumers {
+		for _, name := range x.Partitions().ConsumerNames() {
+			c, err := x.Partitions().ConsumerInfo(name)
+			if err != nil {
+				continue // deleted meanwhile
+			}
+			d.Consumer = append(d.Consumer, described(c, want))
 		}
-		d.Consumer = append(d.Consumer, c)
+	}
+	if want.Consumers && want.DirectConsumers {
+		for _, c := range x.Partitions().First().CopyConsumers() {
+			d.DirectConsumer = append(d.DirectConsumer, described(c, want))
+		}
 	}
 	return d, true
+}
+
+// described is the description of a consumer, which is given, with its configuration only if that is wanted.
+func described(c *jsapi.ConsumerInfo, want monitor.JetStreamWant) *jsapi.ConsumerInfo {
+	if !want.Config {
+		c.Config = nil
+	}
+	return c
 }

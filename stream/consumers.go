@@ -392,6 +392,19 @@ func (p *Partition) Consumers(offset, limit int) (list []*jsapi.ConsumerInfo, to
 	return list, total
 }
 
+// CopyConsumers describes the consumers of mirrors and sources, which are in no list, by name.
+func (p *Partition) CopyConsumers() (list []*jsapi.ConsumerInfo) {
+	_ = p.do(func() { // closed: none
+		for _, m := range p.members.byName {
+			if hidden(m.c.Config()) {
+				list = append(list, m.c.Info(p.now))
+			}
+		}
+	})
+	slices.SortFunc(list, func(a, b *jsapi.ConsumerInfo) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
 // PauseConsumer suspends a consumer until a time; one that is not in the future resumes it.
 func (p *Partition) PauseConsumer(name string, until time.Time) *jsapi.Error {
 	return p.request(name, func(done func(*jsapi.Error)) {

@@ -171,7 +171,7 @@ func (c *Conn) Subscriptions() []monitor.SubDetail {
 	c.mu.Unlock()
 	if acc != nil {
 		for i := range list {
-			list[i].Account = acc.Name()
+			list[i].Account, list[i].AccountTag = acc.Name(), acc.Name()
 		}
 	}
 	sort.Slice(list, func(i, j int) bool {

@@ -51,8 +51,20 @@ func (m *Monitor) AccountStatz(o AccountStatzOptions) *AccountStatz {
 	}
 	for _, name := range names {
 		if st, ok := m.src.AccountStats(name); ok && (o.IncludeUnused || st.Conns+st.LeafNodes > 0) {
+			st.showLinks()
 			z.Accounts = append(z.Accounts, st)
 		}
 	}
 	return z
+}
+
+// showLinks shows the traffic with other servers even if there was none.
+func (st *AccountStat) showLinks() {
+	for _, d := range []*DataStats{&st.Sent, &st.Received} {
+		for _, p := range []**MsgBytes{&d.Gateways, &d.Routes, &d.Leafs} {
+			if *p == nil {
+				*p = &MsgBytes{}
+			}
+		}
+	}
 }

@@ -24,7 +24,7 @@ type JSzOptions struct {
 type JetStreamWant struct {
 	Streams          bool // the streams at all
 	Consumers        bool
-	DirectConsumers  bool // those made for mirrors and sources; nothing without Streams
+	DirectConsumers  bool // those made for mirrors and sources; nothing without Consumers
 	Config           bool // of streams and consumers
 	Raft             bool // names of Raft groups
 	StreamLeaderOnly bool // only streams this server leads
@@ -133,12 +133,13 @@ func (m *Monitor) JSz(o JSzOptions) (*JSInfo, error) {
 	return z, nil
 }
 
-// accounts picks from the sorted names those to be shown. An account that isn't among them is no error.
+// accounts picks from the sorted names those to be shown. One that isn't among them is no error: there is nothing to show,
+// unless all accounts are asked for as well.
 func (o *JSzOptions) accounts(names []string) []string {
 	if o.Account != "" && slices.Contains(names, o.Account) {
 		return []string{o.Account}
 	}
-	if !o.Accounts && !o.Streams && !o.Consumer {
+	if !o.Accounts && (o.Account != "" || !o.Streams && !o.Consumer) {
 		return nil
 	}
 	limit := o.Limit

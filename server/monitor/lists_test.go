@@ -111,6 +111,7 @@ func TestJSz(t *testing.T) {
 		{"one", JSzOptions{Account: "B", Offset: 1}, "B", JetStreamWant{}, 0},
 		{"unknown one", JSzOptions{Account: "zzz"}, "", JetStreamWant{}, 0},
 		{"unknown one and accounts", JSzOptions{Account: "zzz", Accounts: true}, "A B C", JetStreamWant{}, 0},
+		{"unknown one and streams", JSzOptions{Account: "zzz", Streams: true, Consumer: true}, "", JetStreamWant{}, 0},
 		{"streams imply accounts", JSzOptions{Streams: true, Limit: 1}, "A", JetStreamWant{Streams: true}, 0},
 		{"consumers imply streams", JSzOptions{Consumer: true, Account: "A"}, "A", JetStreamWant{Streams: true, Consumers: true}, 0},
 		{"everything", JSzOptions{Consumer: true, DirectConsumer: true, Config: true, RaftGroups: true, StreamLeaderOnly: true, Account: "A"}, "A",

@@ -299,6 +299,7 @@ type Awaited struct {
 	Subject string
 	To      *Index
 	Reply   string
+	Latency *Latency // how it is measured; nil if it is not
 }
 
 // Awaited lists the responses that others await from the account, at most max of them.
@@ -310,7 +311,11 @@ func (x *Index) Awaited(max int) (list []Awaited) {
 		if len(list) == max {
 			break
 		}
-		list = append(list, Awaited{e.subject, e.to, string(e.reply)})
+		a := Awaited{Subject: e.subject, To: e.to, Reply: string(e.reply)}
+		if e.measure != nil {
+			a.Latency = e.measure.latency
+		}
+		list = append(list, a)
 	}
 	return list
 }

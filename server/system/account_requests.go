@@ -53,22 +53,8 @@ func (s *Service) accountStatz(r *request) any {
 		if len(z.Accounts) == 0 {
 			return nil, errSilent
 		}
-		for i := range z.Accounts {
-			showLinks(&z.Accounts[i])
-		}
 		return z, nil
 	})(s, r)
-}
-
-// showLinks shows the traffic with other servers even if there was none.
-func showLinks(st *monitor.AccountStat) {
-	for _, d := range []*monitor.DataStats{&st.Sent, &st.Received} {
-		for _, p := range []**monitor.MsgBytes{&d.Gateways, &d.Routes, &d.Leafs} {
-			if *p == nil {
-				*p = &monitor.MsgBytes{}
-			}
-		}
-	}
 }
 
 // stat returns the counters of an account.
@@ -77,7 +63,6 @@ func (s *Service) stat(name string) (monitor.AccountStat, bool) {
 	if len(z.Accounts) == 0 {
 		return monitor.AccountStat{}, false
 	}
-	showLinks(&z.Accounts[0])
 	return z.Accounts[0], true
 }
 

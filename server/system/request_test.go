@@ -2,6 +2,7 @@ package system
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -385,7 +386,16 @@ func TestImports(t *testing.T) {
 	if string(b) != want {
 		t.Errorf("got  %s\nwant %s", b, want)
 	}
-	if w.s.Imports("SYS") != nil {
-		t.Error("the system account imports from itself")
+	if b, err = encode(w.s.Imports("SYS")); err != nil || string(b) != "["+one("$SYS.REQ.USER.INFO", "$SYS.REQ.USER.SYS.INFO", "true")+"]" {
+		t.Errorf("%v: the system account imports %s", err, b)
+	}
+	var exported []string
+	for _, e := range w.s.Exports("SYS") {
+		exported = append(exported, e.Type+" "+e.Subject+" "+e.ResponseType)
+	}
+	wantExports := []string{"service $SYS.REQ.USER.*.INFO Singleton", "service $SYS.REQ.ACCOUNT.*.CONNZ Streamed",
+		"service $SYS.REQ.ACCOUNT.*.STATZ Streamed", "service $SYS.DEBUG.SUBSCRIBERS Singleton"}
+	if !slices.Equal(exported, wantExports) || w.s.Exports("A") != nil {
+		t.Errorf("exported are %q", exported)
 	}
 }
