@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"godwit/server"
 	"godwit/server/config"
+	"godwit/server/dashboard"
 	"godwit/server/logging"
 	"godwit/server/options"
 	"godwit/server/process"
@@ -136,6 +138,23 @@ func (r *runner) reopen() {
 	r.log.Noticef("File log re-opened")
 }
 
+// dashboard says where it is; nothing if there is none.
+func (r *runner) dashboard() string {
+	addr, ok := r.srv.MonitorAddr().(*net.TCPAddr)
+	if !ok {
+		return ""
+	}
+	o := r.cur.Load()
+	scheme, host := "http", "127.0.0.1"
+	if o.Monitoring.HTTPSPort != 0 {
+		scheme = "https"
+	}
+	if addr.IP != nil && !addr.IP.IsUnspecified() {
+		host = addr.IP.String()
+	}
+	return fmt.Sprintf(" The dashboard is at %s://%s%s.", scheme, net.JoinHostPort(host, strconv.Itoa(addr.Port)), path.Join(o.Monitoring.HTTPBasePath, dashboard.Path)+"/")
+}
+
 func (r *runner) writePorts(o *options.Options) *process.PortsFile {
 	if o.PortsDir == "" {
 		return nil
@@ -184,7 +203,7 @@ Try it with the nats command line tool:
   nats -s %[1]s pub orders.1 'first order'
   nats -s %[1]s stream view ORDERS
 
-Streams are kept in %[2]s. Ctrl-C stops the server.
+Streams are kept in %[2]s.%[3]s Ctrl-C stops the server.
 
-`, url, r.cur.Load().JetStream.StoreDir)
+`, url, r.cur.Load().JetStream.StoreDir, r.dashboard())
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,7 +90,26 @@ func (p *program) run(cmd *config.Command) int {
 		return next, err
 	}
 	r.welcome = cmd.Name == config.Godwit && len(p.flags(cmd)) == 0
+	if r.welcome {
+		lookInside(cmd.Options)
+	}
 	return r.run(cmd.Options)
+}
+
+// lookInside gives a server that was started with nothing said its dashboard, for this machine only: on nats-server's usual monitoring
+// port, or another one if that is taken.
+func lookInside(o *options.Options) {
+	m := &o.Monitoring
+	if m.HTTPPort != 0 || m.HTTPSPort != 0 {
+		return
+	}
+	m.HTTPHost, m.HTTPPort = "127.0.0.1", 8222
+	l, err := net.Listen("tcp", net.JoinHostPort(m.HTTPHost, strconv.Itoa(m.HTTPPort)))
+	if err != nil {
+		m.HTTPPort = options.RandomPort
+		return
+	}
+	l.Close()
 }
 
 // flags lists what would make a greeting out of place: somebody who gives a configuration knows his way.

@@ -149,6 +149,7 @@ func observedSettings() []setting {
 		fixed("http_port", "HTTPPort", func(o O) any { return o.Monitoring.HTTPPort }),
 		fixed("https_port", "HTTPSPort", func(o O) any { return o.Monitoring.HTTPSPort }),
 		fixed("http_base_path", "HTTPBasePath", func(o O) any { return o.Monitoring.HTTPBasePath }),
+		live("http_messages", func(o O) any { return o.Monitoring.Messages }),
 		live("http_authorization", func(o O) any { return o.Monitoring.Login }),
 		fixed("prof_port", "ProfPort", func(o O) any { return o.Monitoring.ProfPort }),
 		live("prof_block_rate", func(o O) any { return o.Monitoring.ProfBlockRate }),

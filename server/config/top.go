@@ -166,6 +166,12 @@ func monitorFields() []conf.Field[build] {
 		{Key: "http_base_path", Type: "path", Default: "/", Doc: "Path before the names of the endpoints.",
 			Set: conf.Str(func(b *build) *string { return &b.Monitoring.HTTPBasePath })},
 		{Key: "http_authorization", Type: "map", Block: "http_authorization", Reload: conf.Live, Doc: "Who may use the monitoring endpoints; default is everybody. Not in nats-server.", Set: setMonitoringLogin},
+		{Key: "http_messages", Type: "boolean", Reload: conf.Live, Doc: "Without `http_authorization`, whether the dashboard shows stored messages; default is true if the monitoring port listens on a loopback address only. Not in nats-server.",
+			Set: func(d *conf.Decoder, key string, v *conf.Value, b *build) {
+				if flag, ok := d.Bool(v); ok {
+					b.Monitoring.Messages = &flag
+				}
+			}},
 		{Key: "prof_port", Type: "integer", Default: "0", Doc: "Port of the profiling endpoints; 0 is off.",
 			Set: conf.Number(func(b *build) *int { return &b.Monitoring.ProfPort })},
 		{Key: "prof_block_rate", Type: "integer", Unit: "nanoseconds", Default: "0", Reload: conf.Live, Doc: "Blocked time for which the block profile takes one sample on average; 0 is off.",

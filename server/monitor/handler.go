@@ -61,6 +61,9 @@ func (m *Monitor) Handler(base string) http.Handler {
 	handle("/stacksz", "", m.limited(m.stacksHTTP))
 	handle("/debug/vars", "", m.limited(m.varsHTTP))
 	handle("/metrics", "", m.limited(m.metricsHTTP))
+	for path, h := range m.pages {
+		mux.Handle(base+path, m.guard(path, http.StripPrefix(base+strings.TrimSuffix(path, "/"), h).ServeHTTP))
+	}
 	root := base
 	if root == "" {
 		root = "/{$}"

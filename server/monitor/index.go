@@ -35,6 +35,7 @@ code { opacity: .6; margin-left: .5rem }
 type indexLink struct{ Href, Label, Path string }
 
 var indexLinks = []indexLink{
+	{"./dashboard/", "Dashboard", "/dashboard/"},
 	{"./varz", "General", "/varz"},
 	{"./jsz", "JetStream", "/jsz"},
 	{"./connz", "Connections", "/connz"},

@@ -105,5 +105,13 @@ func (m *Monitor) guard(path string, h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// User returns as whom a request comes; nil if it is nobody, or there is no login.
+func (m *Monitor) User(r *http.Request) *options.MonitoringUser {
+	if l := m.login.Load(); l != nil {
+		return l.identify(r)
+	}
+	return nil
+}
+
 // SetLogin puts a login in force; nil lets everybody in.
 func (m *Monitor) SetLogin(l *Login) { m.login.Store(l) }

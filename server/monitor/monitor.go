@@ -8,6 +8,7 @@
 package monitor
 
 import (
+	"net/http"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -31,6 +32,9 @@ type Options struct {
 	Args []string
 	// Collectors add their own metrics to /metrics, in this order.
 	Collectors []Collector
+	// Pages are handlers of whole folders, by their path, which ends in a slash and is taken away from the request's. Whoever
+	// may use the endpoints may use them.
+	Pages map[string]http.Handler
 	// MaxRequests bounds the HTTP requests answered at one time, health probes excepted; more wait for a place
 	// until their client gives up. Default 64.
 	MaxRequests int
@@ -50,6 +54,7 @@ type Monitor struct {
 	process    processSampler
 	waited     atomic.Uint64 // requests that found no free slot
 	login      atomic.Pointer[Login]
+	pages      map[string]http.Handler
 }
 
 // New returns a Monitor over o.Source.
@@ -61,7 +66,7 @@ func New(o Options) *Monitor {
 		o.Now = time.Now
 	}
 	m := &Monitor{
-		src: o.Source, log: o.Logger, args: o.Args, collectors: o.Collectors, now: o.Now,
+		src: o.Source, log: o.Logger, args: o.Args, collectors: o.Collectors, pages: o.Pages, now: o.Now,
 		slots: make(chan struct{}, o.MaxRequests),
 	}
 	m.process.init(m.now())

@@ -128,6 +128,7 @@ type Monitoring struct {
 	ProfPort      int    // of the pprof endpoints; 0 is off
 	ProfBlockRate int
 	Login         *MonitoringLogin // nil: everybody may
+	Messages      *bool            // without a login, whether the dashboard shows stored messages; nil: if HTTPHost is a loopback address
 }
 
 // MonitoringLogin says who may use the monitoring endpoints.
@@ -137,7 +138,10 @@ type MonitoringLogin struct {
 }
 
 // MonitoringUser is one who may: by name and password, or by token. Passwords and tokens may be bcrypt hashes.
-type MonitoringUser struct{ Name, Password, Token string }
+type MonitoringUser struct {
+	Name, Password, Token string
+	Messages              bool // the dashboard shows stored messages
+}
 
 // Proxies lists the proxies whose signature of a login is trusted.
 type Proxies struct {

@@ -26,6 +26,7 @@ func Rules() []Rule {
 		{Of: "server/logging", Why: leaf},
 		{Of: "server/process", Why: leaf},
 		{Of: "server/tlsconf", May: []string{"server/options"}, Why: "it makes TLS settings out of options"},
+		{Of: "server/dashboard", Why: leaf},
 		{Of: "server/revocation", May: []string{"server/options"}, Why: "it asks about certificates, whoever presents them"},
 		{Of: "server/router", May: []string{"protocol"}, Why: "the router matches subjects and knows destinations only by a small interface"},
 		{Of: "server/auth", May: []string{"protocol", "server/auth", "server/options", "server/tlsconf"}, Why: "who may do what does not depend on how they are connected"},
