@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
+
 	"godwit/protocol/subject"
 	"godwit/server/account"
 	"godwit/server/conn"
@@ -100,6 +102,12 @@ func (s source) Varz() *monitor.Varz {
 		v.TLSOCSPPeerVerify = ocspPeer(o.TLS)
 	}
 	s.states.Load().fillVarz(v)
+	for _, op := range o.Operators {
+		v.TrustedOperatorsJwt = append(v.TrustedOperatorsJwt, op.JWT)
+		if claims, err := jwt.DecodeOperatorClaims(op.JWT); err == nil {
+			v.TrustedOperatorsClaim = append(v.TrustedOperatorsClaim, claims)
+		}
+	}
 	if acc := s.accounts.System(); acc != nil {
 		v.SystemAccount = acc.Name()
 	}

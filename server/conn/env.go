@@ -74,6 +74,8 @@ type Logger interface {
 	Warnf(format string, args ...any)
 	Errorf(format string, args ...any)
 	Debugf(format string, args ...any)
+	// RateLimitErrorf is Errorf for what a client can bring about again and again.
+	RateLimitErrorf(format string, args ...any)
 	Tracef(format string, args ...any)
 }
 

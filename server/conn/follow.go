@@ -61,7 +61,7 @@ func (c *Conn) publishFollowed(p *protocol.Pub) bool {
 		}
 		if r := (rights{c}); !r.CanPublish(dest) && !r.CanReply(dest) {
 			c.sender.Skip()
-			c.soft("Permissions Violation for Publish to " + strconv.Quote(string(dest)))
+			c.violated(mayNotPublish(dest))
 			return true
 		}
 	}
@@ -71,13 +71,16 @@ func (c *Conn) publishFollowed(p *protocol.Pub) bool {
 
 // follow publishes a message and tells on dest where it goes.
 func (c *Conn) follow(p *protocol.Pub, dest []byte, only bool) {
-	refusal := c.refusal(p)
+	refusal, why := c.refusal(p), ""
+	if refusal != nil {
+		why = refusal.told
+	}
 	acc := c.acc
-	t := router.NewTrace(router.TraceIn{CID: c.id, Name: c.opts.Name, Account: acc.Name(), Subject: string(p.Subject), Error: refusal},
+	t := router.NewTrace(router.TraceIn{CID: c.id, Name: c.opts.Name, Account: acc.Name(), Subject: string(p.Subject), Error: why},
 		func(t *router.Trace, events []any) { c.env.Follow(acc, t, events) })
 	t.Dest, t.Only, t.Header, t.Size, t.Block = bytes.Clone(dest), only, headers(p.Header()), len(p.Body), bytes.Clone(p.Header())
-	if refusal != "" {
-		c.soft(refusal)
+	if refusal != nil {
+		c.violated(refusal)
 	} else {
 		c.ok()
 		if c.sender.DeliverTraced(p, t) == router.Undelivered && len(p.Reply) > 0 && c.opts.NoResponders {

@@ -25,8 +25,10 @@ var errAuthorization = &fatal{monitor.ReasonAuthenticationViolation, "Authorizat
 // refuse ends the connection for what the client sent.
 func (c *Conn) refuse(err error) {
 	var f *fatal
+	log := c.env.Log.Errorf // a client that is wrong about the protocol
 	switch {
 	case errors.As(err, &f):
+		log = c.env.Log.Debugf
 	case errors.Is(err, protocol.ErrUnknownOp):
 		f = &fatal{monitor.ReasonProtocolViolation, "Unknown Protocol Operation"}
 	case errors.Is(err, protocol.ErrControlLine):
@@ -41,7 +43,7 @@ func (c *Conn) refuse(err error) {
 	if f.text != "" && !c.Gone.Load() {
 		c.sender.Write(protocol.AppendErr(nil, f.text))
 	}
-	c.env.Log.Debugf("%v - %v", c, err)
+	log("%v - %v", c, err)
 	c.sender.Flush()
 	c.closing(f.reason)
 }
@@ -50,6 +52,18 @@ func (c *Conn) refuse(err error) {
 func (c *Conn) soft(text string) {
 	c.sender.Write(protocol.AppendErr(nil, text))
 	c.env.Log.Debugf("%v - %s", c, text)
+}
+
+// violation is something that a client may not do, and that does not end the connection.
+type violation struct {
+	told   string // to the client
+	logged string
+}
+
+// violated tells the client of a violation, and the log.
+func (c *Conn) violated(v *violation) {
+	c.sender.Write(protocol.AppendErr(nil, v.told))
+	c.env.Log.RateLimitErrorf("%v - %s", c, v.logged)
 }
 
 func (c *Conn) ok() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"godwit/protocol"
@@ -97,9 +98,22 @@ func (c *Conn) authenticate(opts *protocol.Connect) error {
 	req := c.request(opts)
 	id, err := a.Authenticate(req)
 	if err != nil {
+		c.showFailed(opts)
 		return c.refused(err)
 	}
 	return c.login(id, req)
+}
+
+// showFailed lets monitoring show who could not log in.
+func (c *Conn) showFailed(opts *protocol.Connect) {
+	a := &about{opts: *opts}
+	a.opts.Pass, a.opts.Token, a.opts.Sig, a.opts.JWT = "", "", "", ""
+	c.mu.Lock()
+	if c.mu.acc == nil {
+		a.tls, a.tlsInit = c.mu.info.tls, c.mu.info.tlsInit
+		c.mu.info = a
+	}
+	c.mu.Unlock()
 }
 
 // refused logs why a login failed and returns what ends the connection.
@@ -261,8 +275,17 @@ func (c *Conn) String() string {
 	if !a.asked {
 		return s
 	}
-	if o := &a.opts; o.Version != "" || o.Lang != "" || o.Name != "" {
-		s += fmt.Sprintf(" - %q", "v"+o.Version+":"+o.Lang+":"+o.Name)
+	var client []string
+	if a.opts.Version != "" {
+		client = append(client, "v"+a.opts.Version)
+	}
+	for _, part := range []string{a.opts.Lang, a.opts.Name} {
+		if part != "" {
+			client = append(client, part)
+		}
+	}
+	if client != nil {
+		s += fmt.Sprintf(" - %q", strings.Join(client, ":"))
 	}
 	if a.ident != nil && a.ident.Name != "" && acc != nil {
 		s += fmt.Sprintf(" - %q", acc.Name()+"/user:"+a.ident.Name)

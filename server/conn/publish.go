@@ -35,23 +35,27 @@ func (c *Conn) publish(p *protocol.Pub) {
 
 // may reports whether p may be published, and tells the client if not. Deliver follows if so.
 func (c *Conn) may(p *protocol.Pub) bool {
-	refusal := c.refusal(p)
-	if refusal != "" {
-		c.soft(refusal)
+	v := c.refusal(p)
+	if v != nil {
+		c.violated(v)
 	}
-	return refusal == ""
+	return v == nil
 }
 
-// refusal says why p may not be published, empty if it may. Deliver follows if so.
-func (c *Conn) refusal(p *protocol.Pub) string {
+// refusal says why p may not be published, nil if it may. Deliver follows if so.
+func (c *Conn) refusal(p *protocol.Pub) *violation {
 	if len(p.Reply) > 0 && reservedReply(p.Reply) {
 		c.sender.Skip()
-		return fmt.Sprintf("Permissions Violation for Publish with Reply of %q", p.Reply)
+		return &violation{fmt.Sprintf("Permissions Violation for Publish with Reply of %q", p.Reply), fmt.Sprintf("Publish Violation - Reply %q", p.Reply)}
 	}
 	if !c.sender.May(p) {
-		return fmt.Sprintf("Permissions Violation for Publish to %q", c.sender.Routed(p))
+		return mayNotPublish(c.sender.Routed(p))
 	}
-	return ""
+	return nil
+}
+
+func mayNotPublish(subj []byte) *violation {
+	return &violation{fmt.Sprintf("Permissions Violation for Publish to %q", subj), fmt.Sprintf("Publish Violation - Subject %q", subj)}
 }
 
 func (c *Conn) deliver(p *protocol.Pub) {

@@ -20,11 +20,12 @@ import (
 // silence is a Logger.
 type silence struct{}
 
-func (silence) Noticef(string, ...any) {}
-func (silence) Warnf(string, ...any)   {}
-func (silence) Errorf(string, ...any)  {}
-func (silence) Debugf(string, ...any)  {}
-func (silence) Tracef(string, ...any)  {}
+func (silence) Noticef(string, ...any)         {}
+func (silence) Warnf(string, ...any)           {}
+func (silence) Errorf(string, ...any)          {}
+func (silence) Debugf(string, ...any)          {}
+func (silence) RateLimitErrorf(string, ...any) {}
+func (silence) Tracef(string, ...any)          {}
 
 // newEnv returns what connections need of a server in which nobody has to log in, and the options of its accounts.
 func newEnv(t testing.TB, quota *options.Quota) (*Env, *options.Options) {

@@ -12,6 +12,8 @@ import (
 // systemQueue is a queue group that only the server itself may join.
 const systemQueue = "_sys_"
 
+const tooManySubs = "maximum subscriptions exceeded"
+
 // Subscribe implements protocol.Handler.
 func (h *handler) Subscribe(subj, queue, sid []byte) error {
 	c := (*Conn)(h)
@@ -24,16 +26,19 @@ func (h *handler) Subscribe(subj, queue, sid []byte) error {
 		return nil
 	}
 	if limit := c.settings.MaxSubTokens; limit > 0 && subject.NumTokens(name) > limit {
-		c.soft(fmt.Sprintf("Permissions Violation for Subscription to %q, too many tokens", name))
+		c.violated(&violation{fmt.Sprintf("Permissions Violation for Subscription to %q, too many tokens", name),
+			fmt.Sprintf("Subscription Violation Too Many Tokens - Subject %q, SID %s", name, sid)})
 		return nil
 	}
 	perms := c.perms.Load()
 	if string(queue) == systemQueue || perms != nil && !perms.CanSubscribe(name, string(queue)) {
-		text := fmt.Sprintf("Permissions Violation for Subscription to %q", name)
+		v := &violation{fmt.Sprintf("Permissions Violation for Subscription to %q", name), fmt.Sprintf("Subscription Violation - Subject %q", name)}
 		if len(queue) > 0 {
-			text += fmt.Sprintf(" using queue %q", queue)
+			v.told += fmt.Sprintf(" using queue %q", queue)
+			v.logged += fmt.Sprintf(", Queue: %q", queue)
 		}
-		c.soft(text)
+		v.logged += fmt.Sprintf(", SID %s", sid)
+		c.violated(v)
 		return nil
 	}
 	limit := c.subLimit()
@@ -46,7 +51,7 @@ func (h *handler) Subscribe(subj, queue, sid []byte) error {
 		return nil
 	case limit >= 0 && len(c.mu.subs)+len(c.mu.named) >= limit:
 		c.mu.Unlock()
-		c.soft("maximum subscriptions exceeded")
+		c.violated(&violation{tooManySubs, tooManySubs})
 		return nil
 	}
 	c.storeLocked(s, sid)
