@@ -28,7 +28,7 @@ func newCLI(t *testing.T, s *harness.Server) *cli {
 	t.Helper()
 	home := t.TempDir() // contexts of the person who runs the tests must not matter
 	c := &cli{path: harness.CLI(t), env: append(os.Environ(), "NATS_URL="+s.URL(), "HOME="+home,
-		"XDG_CONFIG_HOME="+filepath.Join(home, "config"), "NATS_CONTEXT=", "NO_COLOR=1")}
+		"XDG_CONFIG_HOME="+filepath.Join(home, "config"), "XDG_DATA_HOME="+filepath.Join(home, "data"), "NATS_CONTEXT=", "NO_COLOR=1")}
 	return c
 }
 
