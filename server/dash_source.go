@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"godwit/protocol/jsapi"
 	"godwit/protocol/subject"
@@ -41,9 +40,6 @@ func (s *Server) mayReadMessages(r *http.Request) bool {
 }
 
 var errBadFilter = errors.New("subject: not a valid subject")
-
-// lagPartsMost bounds how many partitions are asked for their oldest message, for one consumer.
-const lagPartsMost = 16
 
 func (s dashSource) stream(account, name string) (*jetstream.Stream, error) {
 	if js := s.js.Load(); js != nil {
@@ -119,7 +115,9 @@ func (s dashSource) Consumers(account, name string, offset, limit int) (list []d
 		d := dashboard.Consumer{Name: i.Name, Push: c.Push(), Durable: c.Durable != "", Filters: filtersOf(c), AckPolicy: c.AckPolicy.String(),
 			Pending: i.NumPending, AckPending: i.NumAckPending, Redelivered: i.NumRedelivered, Waiting: i.NumWaiting, Bound: i.PushBound,
 			Paused: i.Paused, Delivered: i.Delivered.Stream, AckFloor: i.AckFloor.Stream}
-		s.ages(set, i, &d)
+		if lag, err := set.Lag(i.Name); err == nil { // else it was deleted meanwhile
+			d.LagSeconds, d.AckSeconds = ageOf(lag.Undelivered), ageOf(lag.Oldest)
+		}
 		list = append(list, d)
 	}
 	return list, total, nil
@@ -132,40 +130,11 @@ func filtersOf(c *jsapi.ConsumerConfig) []string {
 	return c.FilterSubjects
 }
 
-// ages finds how old the oldest message is that is still to be delivered, and the oldest that may be unacknowledged.
-func (s dashSource) ages(set *stream.Set, i *jsapi.ConsumerInfo, d *dashboard.Consumer) {
-	parts := i.Partitions
-	if len(parts) == 0 {
-		parts = []jsapi.ConsumerPartition{{Delivered: i.Delivered.Stream, AckFloor: i.AckFloor.Stream, NumAckPending: i.NumAckPending, Lag: i.NumPending}}
+func ageOf(m *jsapi.LagOf) float64 {
+	if m == nil {
+		return 0
 	}
-	asked := 0
-	for _, p := range parts {
-		if p.Lag == 0 && p.NumAckPending == 0 {
-			continue
-		}
-		if asked++; asked > lagPartsMost {
-			return
-		}
-		if p.Lag > 0 {
-			d.LagSeconds = max(d.LagSeconds, age(set.At(p.Partition), p.Delivered+1, d.Filters))
-		}
-		if p.NumAckPending > 0 {
-			d.AckSeconds = max(d.AckSeconds, age(set.At(p.Partition), p.AckFloor+1, d.Filters))
-		}
-	}
-}
-
-// age is that of the first message at or after a sequence that matches a filter, in seconds.
-func age(p *stream.Partition, seq uint64, filters []string) (seconds float64) {
-	if len(filters) == 0 {
-		filters = []string{">"}
-	}
-	for _, f := range filters {
-		if m, err := p.Get(&jsapi.MsgGetRequest{Seq: seq, NextFor: f}); err == nil {
-			seconds = max(seconds, time.Since(m.Time).Seconds())
-		}
-	}
-	return seconds
+	return m.Age
 }
 
 // Messages implements dashboard.Source.

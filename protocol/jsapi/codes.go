@@ -236,6 +236,8 @@ const (
 
 // Codes that only this server has begin at 20001; docs/errors.md explains them.
 const (
-	ErrPublishQuota Code = 20001
-	ErrRequestQuota Code = 20002
+	ErrPublishQuota   Code = 20001
+	ErrRequestQuota   Code = 20002
+	ErrNotInFlight    Code = 20003
+	ErrBadInflightAct Code = 20004
 )

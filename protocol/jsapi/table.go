@@ -238,4 +238,6 @@ var table = [...]entry{
 	{ErrSourceConsumerFlowControlStalled, 500, "stream source consumer stalled on flow control"},
 	{ErrPublishQuota, 429, "publish quota exceeded: {err}"},
 	{ErrRequestQuota, 429, "request quota exceeded: {err}"},
+	{ErrNotInFlight, 404, "message {seq} is not in flight"},
+	{ErrBadInflightAct, 400, "cannot act on the message: {err}"},
 }

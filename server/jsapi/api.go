@@ -52,7 +52,7 @@ func New(s *jetstream.Service) *API {
 func subjects() []string {
 	return []string{"INFO", "STREAM.>", "CONSUMER.CREATE.>", "CONSUMER.DURABLE.>", "CONSUMER.NAMES.>", "CONSUMER.LIST.>",
 		"CONSUMER.INFO.>", "CONSUMER.DELETE.>", "CONSUMER.PAUSE.>", "CONSUMER.RESET.>", "CONSUMER.UNPIN.>",
-		"CONSUMER.LEADER.>", "CONSUMER.PEER.>", "ACCOUNT.>", "META.>", "SERVER.>"}
+		"CONSUMER.LEADER.>", "CONSUMER.PEER.>", "ACCOUNT.>", "META.>", "SERVER.>", "GODWIT.>"}
 }
 
 // Attach answers the requests of an account. One whose requests find it without streams hears so; see Refuse.
@@ -164,7 +164,7 @@ func (r *receiver) TraceService(subject []byte) (account, to string) {
 
 // find returns the endpoint that a subject names, and its other words.
 func (x *API) find(words []string) (*endpoint, []string) {
-	for n := min(3, len(words)); n > 0; n-- {
+	for n := min(4, len(words)); n > 0; n-- {
 		e := x.routes[strings.Join(words[:n], ".")]
 		if e == nil {
 			continue

@@ -48,6 +48,7 @@ func endpoints() []*endpoint {
 		msgGet(), msgDelete(), streamSnapshot(), streamRestore(),
 		consumerCreate(), consumerDurable(), consumerNames(), consumerList(), consumerInfo(), consumerDelete(),
 		consumerPause(), consumerReset(), consumerUnpin(),
+		consumerInflight(), consumerAct(), consumerLag(), streamLag(),
 	}
 	list = append(list, clusterOnly()...)
 	for _, e := range list {
