@@ -19,7 +19,7 @@ const (
 )
 
 // Conn is an open WebSocket as a connection of bytes: Read returns what is in data frames, Write sends binary frames.
-// Pings and the closing handshake are answered by itself. One goroutine may read, one write, and any others close it
+// Pings are answered by itself, the peer's close frame by Close. One goroutine may read, one write, and any others close it
 // and set deadlines.
 type Conn struct {
 	nc net.Conn // TCP or TLS
@@ -36,7 +36,6 @@ type Conn struct {
 		sync.Mutex
 		ping     []byte // the payload to send back; nil if none is owed. Only the newest counts
 		buf      [ws.MaxControl]byte
-		echo     bool   // the peer has closed, and farewell is the answer to it
 		farewell []byte // payload of the close frame that Close sends; nil if there is no reason yet
 		deadline time.Time
 	}
@@ -84,8 +83,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write sends p, which is lent, in binary frames. After the peer has closed it sends nothing, and that is no error: the
-// reader is about to say that the connection has ended.
+// Write sends p, which is lent, in binary frames. After Close has said why it sends nothing, and that is no error.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.wmu.Lock()
 	n, err := len(p), c.werr
@@ -104,18 +102,14 @@ func (c *Conn) Write(p []byte) (int, error) {
 // control is told of control frames by the reader.
 func (c *Conn) control(op ws.Opcode, payload []byte) error {
 	c.ctl.Lock()
-	switch {
-	case op == ws.OpPing:
-		c.ctl.ping = c.ctl.buf[:copy(c.ctl.buf[:], payload)]
-	default:
-		c.ctl.echo, c.ctl.farewell = true, append([]byte{}, payload...)
+	if op == ws.OpClose { // Close answers it, after what is still to be sent
+		c.ctl.farewell = append([]byte{}, payload...)
+		c.ctl.Unlock()
+		return nil
 	}
+	c.ctl.ping = c.ctl.buf[:copy(c.ctl.buf[:], payload)]
 	c.ctl.Unlock()
-	err := c.sendControls()
-	if op == ws.OpClose {
-		return nil // the connection ends anyway, and well
-	}
-	return err
+	return c.sendControls()
 }
 
 // sendControls sends what control frames are owed, unless a frame is being written: then who writes it will.
@@ -133,25 +127,21 @@ func (c *Conn) sendControls() error {
 func (c *Conn) owing() bool {
 	c.ctl.Lock()
 	defer c.ctl.Unlock()
-	return c.ctl.ping != nil || c.ctl.echo
+	return c.ctl.ping != nil
 }
 
 func (c *Conn) sendControlsLocked() error {
 	var pong [ws.MaxControl]byte
 	c.ctl.Lock()
-	owed, echo := c.ctl.ping != nil, c.ctl.echo
+	owed := c.ctl.ping != nil
 	n := copy(pong[:], c.ctl.ping)
-	c.ctl.ping, c.ctl.echo = nil, false
-	farewell := c.ctl.farewell
+	c.ctl.ping = nil
 	if c.ctl.deadline.IsZero() {
 		c.nc.SetWriteDeadline(time.Now().Add(controlTimeout))
 	}
 	c.ctl.Unlock()
 	if owed && !c.over && c.werr == nil {
 		c.werr = c.w.Control(ws.OpPong, pong[:n])
-	}
-	if echo {
-		c.closeLocked(farewell)
 	}
 	c.ctl.Lock()
 	c.nc.SetWriteDeadline(c.ctl.deadline)
@@ -182,7 +172,7 @@ func (c *Conn) setFarewell(code ws.CloseCode, text string) {
 	}
 }
 
-// Close tells the peer why, if no frame is half sent, and closes the connection. It may wait for a moment. What Write
+// Close tells the peer why, or answers its close frame, if no frame is half sent, and closes the connection. It may wait for a moment. What Write
 // returned for has been given to the system before.
 func (c *Conn) Close() error {
 	c.closing.Do(func() {

@@ -47,9 +47,10 @@ func TestCloseIsEchoed(t *testing.T) {
 		if b, err := io.ReadAll(s); string(b) != "last" || err != nil {
 			t.Fatalf("got %q, %v", b, err)
 		}
-		if n, err := s.Write([]byte("too late")); n != 8 || err != nil {
+		if n, err := s.Write([]byte("answer")); n != 6 || err != nil { // to what came before
 			t.Fatalf("got %d, %v", n, err)
 		}
+		c.expect(ws.OpBinary, "answer")
 		s.ClosingFor(monitor.ReasonClientClosed)
 		s.Close()
 		c.expect(ws.OpClose, payload)

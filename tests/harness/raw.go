@@ -107,7 +107,7 @@ func (r *Raw) SendCut(pieces ...string) {
 		}
 		r.Send(piece)
 		if i < len(pieces)-1 {
-			r.waitTaken()
+			WaitTaken(r.t, r.conn)
 		}
 	}
 }

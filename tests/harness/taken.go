@@ -5,24 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// waitTaken waits until the server has read all that was sent on the connection.
-func (r *Raw) waitTaken() {
-	r.t.Helper()
+// WaitTaken waits until the server has read all that was sent on the connection.
+func WaitTaken(t testing.TB, conn *net.TCPConn) {
+	t.Helper()
 	for end := time.Now().Add(Patience); ; time.Sleep(50 * time.Microsecond) {
-		n, err := unread(r.conn.RemoteAddr().(*net.TCPAddr), r.conn.LocalAddr().(*net.TCPAddr))
+		n, err := unread(conn.RemoteAddr().(*net.TCPAddr), conn.LocalAddr().(*net.TCPAddr))
 		if err != nil {
-			r.t.Fatal(err)
+			t.Fatal(err)
 		}
 		if n == 0 {
 			return
 		}
 		if time.Now().After(end) {
-			r.t.Fatal("the server does not read")
+			t.Fatal("the server does not read")
 		}
 	}
 }
