@@ -110,7 +110,8 @@ func New(o *options.Options, log *logging.Logger) (*Server, error) {
 	s.env.RefusedRequest = s.refuseRequest
 	s.env.Joined = func(c *conn.Conn, id *auth.Identity) { s.operators.joined(c, id) }
 	s.monitor = monitor.New(monitor.Options{Source: source{Server: s}, Logger: s.log, Pages: s.pages(),
-		Collectors: []monitor.Collector{monitor.CollectorFunc(s.collectExchange), monitor.CollectorFunc(s.collectQuotas)}})
+		Collectors: []monitor.Collector{monitor.CollectorFunc(s.collectExchange), monitor.CollectorFunc(s.collectQuotas), monitor.CollectorFunc(s.collectConns),
+			monitor.CollectorFunc(s.collectStreams)}})
 	s.sys = system.New(system.Options{Host: host{s}, Monitor: s.monitor, Accounts: s.accounts, Log: s.log})
 	if s.sys != nil {
 		s.env.Follow = s.sys.PublishTrace

@@ -67,6 +67,7 @@ func (p *Partition) answerPubs(f *flight) {
 	for _, b := range f.pubs {
 		if !p.cfg.NoAck {
 			p.ack.answer(p.out, b)
+			p.opts.Stats.acknowledged(b)
 		}
 		b.tellFollowers(nil)
 		if !b.internal {

@@ -36,6 +36,7 @@ type PubBatch struct {
 	parts   [][]byte // runs of records that go into the log
 	stored  int      // messages in them
 	flying  int64    // what they count in the partition's flying.bytes
+	at      int64    // when it was published; 0 if nobody counts that
 	seed    maphash.Seed
 	header  []byte   // scratch
 	kept    []uint64 // hashes of the messages that are stored; scratch of propose

@@ -113,6 +113,13 @@ func (m *mailbox) release(n int) {
 	m.mu.Unlock()
 }
 
+// waiting is how many bytes are in use.
+func (m *mailbox) waiting() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return int64(m.mu.bytes)
+}
+
 // begin locks the mailbox for adding to m.mu.in; false means that it is closed and not locked.
 func (m *mailbox) begin() bool {
 	m.mu.Lock()

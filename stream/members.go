@@ -120,6 +120,7 @@ func (p *Partition) deliver() (again bool) {
 			continue
 		}
 		more := m.c.Deliver(p.now)
+		p.opts.Stats.delivered(m.c)
 		m.ran, m.rested = p.now, false
 		p.touch(m)
 		if more {

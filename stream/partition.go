@@ -87,6 +87,7 @@ type Options struct {
 	Cache     *segment.Cache     // likewise
 	Pace      *segment.Pace      // likewise
 
+	Stats        *Stats             // counts for monitoring, shared by all partitions; nil counts nothing
 	SegmentBytes int64              // default: the log's
 	Tails        *segment.Tails     // memory for recent messages; default: the log's own
 	TailBytes    int64              // most of it for this partition; default: the log's
@@ -321,7 +322,11 @@ func (p *Partition) publish(b *PubBatch, mayWait, inline bool) {
 		p.refuseAll(b, err, "")
 		return
 	}
+	if p.opts.Stats != nil {
+		b.at = time.Now().UnixNano()
+	}
 	if !p.box.admit(b.Size(), mayWait) {
+		p.opts.Stats.refused(len(b.ends))
 		p.refuseAll(b, jsapi.Err(jsapi.ErrStreamTooManyRequests), overload)
 		return
 	}

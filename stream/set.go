@@ -224,6 +224,14 @@ func (s *Set) Stats() (msgs, bytes, consumers uint64) {
 	return msgs, bytes, consumers
 }
 
+// Waiting is how many bytes wait for the turns of the partitions.
+func (s *Set) Waiting() (bytes int64) {
+	for _, p := range s.parts {
+		bytes += p.box.waiting()
+	}
+	return bytes
+}
+
 // Replayed sums up what opening has found: see segment.Report.
 func (s *Set) Replayed() (took time.Duration, batches int, cut int64) {
 	for _, p := range s.parts {

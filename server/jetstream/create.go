@@ -164,7 +164,7 @@ func (a *Account) setAside(dir string) error {
 // of a memory stream is a new one.
 func (a *Account) streamOptions(m *meta) stream.Options {
 	o := a.service.opts
-	so := stream.Options{FS: o.FS, Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Pace: a.service.pace, Tails: a.service.tails,
+	so := stream.Options{FS: o.FS, Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Pace: a.service.pace, Tails: a.service.tails, Stats: &a.service.stats,
 		SegmentBytes: o.SegmentBytes, Config: m.first(), Created: m.Created, Domain: o.Domain, AckPlace: a.ackPlace(),
 		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches,
 		DefaultMaxConsumers: o.DefaultMaxConsumers}

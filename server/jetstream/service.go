@@ -14,6 +14,7 @@ import (
 	"godwit/protocol/jsapi"
 	"godwit/server/router"
 	"godwit/stream"
+	"godwit/stream/latency"
 	"godwit/stream/segment"
 	"godwit/stream/vfs"
 )
@@ -71,6 +72,7 @@ type Service struct {
 	disk  *disk // nil: there is no store directory
 
 	memory, store usage // of all accounts
+	stats         stream.Stats
 	audits        audits
 	batches       stream.BatchBudget
 
@@ -236,6 +238,21 @@ type Totals struct {
 	RewriteFailed                uint64 // times that could not be done
 	DiskFree                     int64  // bytes free where the files are, 0 if that is not known
 	DiskFull                     bool   // publishes into file streams are refused
+}
+
+// Latencies are how long things take; all histograms are the service's own.
+func (s *Service) Latencies() (publish, deliver, sync *latency.Histogram) {
+	return &s.stats.Publish, &s.stats.Deliver, &s.sched.Syncs
+}
+
+// Mailboxes tells how many bytes wait for the turns of all partitions, and how many messages found no room there.
+func (s *Service) Mailboxes() (bytes int64, refused uint64) {
+	for _, a := range s.Accounts() {
+		for _, x := range a.all() {
+			bytes += x.set.Waiting()
+		}
+	}
+	return bytes, s.stats.Refused.Load()
 }
 
 // Info returns the numbers.

@@ -12,6 +12,7 @@ import (
 	"godwit/protocol/jsapi"
 	"godwit/server/jetstream"
 	"godwit/server/router"
+	"godwit/stream/latency"
 )
 
 // queueMax bounds the requests that wait in each of the two queues: those for information, and all others. When one is
@@ -20,6 +21,9 @@ const queueMax = 10_000
 
 // API answers requests. All methods are safe for concurrent use.
 type API struct {
+	// Requests is how long requests took, from their arrival to their answer.
+	Requests latency.Histogram
+
 	service *jetstream.Service
 	routes  map[string]*endpoint // by the words of a subject; see endpoints
 

@@ -22,6 +22,7 @@ type queue struct {
 func (q *queue) init(x *API) { q.x = x }
 
 func (q *queue) push(r *request) {
+	r.came = time.Now()
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
@@ -61,6 +62,7 @@ func (q *queue) work() {
 		q.mu.Unlock()
 		for i, r := range batch {
 			r.serve()
+			q.x.Requests.Observe(time.Since(r.came), 1)
 			batch[i] = nil
 		}
 	}

@@ -22,7 +22,8 @@ type request struct {
 	header   []byte
 	body     []byte
 	origin   *router.OriginInfo // nil if the server itself asks
-	after    func()             // what is done once the answer was sent; nil for nothing
+	came     time.Time
+	after    func() // what is done once the answer was sent; nil for nothing
 	create   jsapi.CreateConsumerRequest
 }
 

@@ -65,6 +65,7 @@ type Consumer struct {
 	matches bool   // and whether it is wanted
 	reader  Reader
 	cand    candidate
+	newest  int64 // time of the message delivered last for the first time; see TakeNewest
 	back    backlog
 
 	// Demand.

@@ -184,6 +184,13 @@ func openHeader(b, header []byte) []byte {
 	return append(b, bytes.TrimSuffix(header, []byte(crlf))...)
 }
 
+// TakeNewest returns the time of the last message that was delivered for the first time since the last call, in ns; 0 if there
+// was none.
+func (c *Consumer) TakeNewest() (t int64) {
+	t, c.newest = c.newest, 0
+	return t
+}
+
 // delivery notes that the candidate was sent.
 func (c *Consumer) delivery(now int64) {
 	seq := c.cand.seq
@@ -199,6 +206,7 @@ func (c *Consumer) delivery(now int64) {
 		return
 	}
 	c.took()
+	c.newest = c.cand.time
 	c.delivered.Stream = max(c.delivered.Stream, seq)
 	if l := &c.lasts; l.left() > 0 && seq <= l.resume {
 		l.at++

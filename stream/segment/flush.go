@@ -198,8 +198,10 @@ func (l *Log) syncSegment(s *segment) error {
 	if err := f.Datasync(); err != nil {
 		return l.fail(fmt.Errorf("sync segment: %w", err))
 	}
+	took := time.Since(start)
+	l.sched.Syncs.Observe(took, 1)
 	old := l.syncTime.Load() // a moving average over about 8 syncs
-	l.syncTime.Store(old + (int64(time.Since(start))-old)/8)
+	l.syncTime.Store(old + (int64(took)-old)/8)
 	if s.dirDirty.Load() {
 		s.dirDirty.Store(false)
 		if err := l.opts.FS.SyncDir(l.opts.Dir); err != nil {

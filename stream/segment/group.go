@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"time"
 
 	"godwit/stream/vfs"
 )
@@ -59,7 +60,9 @@ func (s *Scheduler) runGroupLocked() {
 	}
 	var err error
 	if written {
+		start := time.Now()
 		err = volume.Sync()
+		s.Syncs.Observe(time.Since(start), 1)
 	}
 	for i := range group {
 		group[i].end(err)

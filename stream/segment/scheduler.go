@@ -3,6 +3,7 @@ package segment
 import (
 	"sync"
 
+	"godwit/stream/latency"
 	"godwit/stream/vfs"
 )
 
@@ -14,8 +15,10 @@ import (
 // If the logs have a file system of their own, one sync of all of it serves the passes that wait; see group.go.
 type Scheduler struct {
 	workers int // bound; they are started as needed and stay
-	done    sync.WaitGroup
-	mu      struct {
+	// Syncs is how long syncs of segments, and of the volume, took.
+	Syncs latency.Histogram
+	done  sync.WaitGroup
+	mu    struct {
 		sync.Mutex
 		work       *sync.Cond // signalled for each task; its lock is this one
 		passes     fifo[*Log]

@@ -16,7 +16,8 @@ func Rules() []Rule {
 		{Of: "conf", May: []string{"conf"}, Why: "the configuration language turns text into values and knows no options"},
 
 		{Of: "stream/vfs", Why: leaf},
-		{Of: "stream/segment", May: []string{"stream/vfs", "stream/segment"}, Why: "the log knows records, not messages: it imports the file seam only"},
+		{Of: "stream/latency", Why: leaf},
+		{Of: "stream/segment", May: []string{"stream/latency", "stream/vfs", "stream/segment"}, Why: "the log knows records, not messages: it imports the file seam, and counts"},
 		{Of: "stream", May: []string{"stream", "protocol"}, Why: storage},
 
 		{Of: "raft/logstore", May: []string{"stream/segment", "stream/vfs"}, Why: "the log store adapts the segment log and nothing else"},
