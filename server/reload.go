@@ -31,7 +31,7 @@ func (s *Server) Reload(o *options.Options) error {
 	s.setTerms(o, old)
 	if s.js.Load() != nil {
 		if err := s.enableStreams(o); err != nil {
-			s.log.Errorf("Streams: %v", err)
+			s.log.Errorf("Error enabling jetstream on configured accounts: %v", err)
 		}
 	}
 	s.sys.AccountsChanged()

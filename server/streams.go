@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,6 +150,7 @@ func (s *Server) enableStreams(o *options.Options) error {
 	}
 	all := s.accounts.All()
 	slices.SortFunc(all, func(a, b *account.Account) int { return strings.Compare(a.Name(), b.Name()) })
+	var failed []error
 	for _, a := range all {
 		l := limits[a.Name()]
 		if s.operators != nil {
@@ -157,21 +160,24 @@ func (s *Server) enableStreams(o *options.Options) error {
 			}
 		}
 		if err := s.enableAccountStreams(a, l); err != nil {
-			return err
+			failed = append(failed, fmt.Errorf("account %q: %w", a.Name(), err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
-// enableAccountStreams gives streams to an account whose limits allow them. One that has them keeps them.
+// enableAccountStreams gives streams to an account whose limits, which are not nil, allow them, and closes those of others.
+// One that has them goes on under its new limits.
 func (s *Server) enableAccountStreams(a *account.Account, l *options.AccountJetStream) error {
 	st := s.js.Load()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.known[a.Name()] {
-		return nil
-	}
 	if l == nil || a == s.accounts.System() {
+		if st.known[a.Name()] {
+			delete(st.known, a.Name())
+			st.api.Detach(a.Index())
+			st.service.DisableAccount(st.service.Account(a.Name()))
+		}
 		switch elsewhere := s.importsStreams(a); {
 		case elsewhere && st.refused[a.Name()]:
 			delete(st.refused, a.Name())
@@ -182,13 +188,22 @@ func (s *Server) enableAccountStreams(a *account.Account, l *options.AccountJetS
 		}
 		return nil
 	}
-	acc, err := st.service.EnableAccount(a.Name(), a.Index(), jsapi.AccountLimits{MaxMemory: l.MaxMemory, MaxStore: l.MaxStore,
+	limits := jsapi.AccountLimits{MaxMemory: l.MaxMemory, MaxStore: l.MaxStore,
 		MaxStreams: l.MaxStreams, MaxConsumers: l.MaxConsumers, MaxAckPending: l.MaxAckPending,
-		MemoryMaxStreamBytes: l.MemoryMaxStreamBytes, StoreMaxStreamBytes: l.StoreMaxStreamBytes, MaxBytesRequired: l.MaxBytesRequired})
+		MemoryMaxStreamBytes: l.MemoryMaxStreamBytes, StoreMaxStreamBytes: l.StoreMaxStreamBytes, MaxBytesRequired: l.MaxBytesRequired}
+	if st.known[a.Name()] {
+		_, err := st.service.SetLimits(st.service.Account(a.Name()), limits)
+		return err
+	}
+	acc, err := st.service.EnableAccount(a.Name(), a.Index(), limits)
 	if err != nil {
 		return err
 	}
 	st.known[a.Name()] = true
+	if st.refused[a.Name()] {
+		delete(st.refused, a.Name())
+		st.api.Detach(a.Index())
+	}
 	st.api.Attach(acc)
 	return nil
 }

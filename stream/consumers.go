@@ -30,7 +30,7 @@ func (p *Partition) CreateConsumer(r ConsumerRequest) (*jsapi.ConsumerInfo, *jsa
 	var info *jsapi.ConsumerInfo
 	err := p.request(r.Name, func(done func(*jsapi.Error)) {
 		cfg := r.Config
-		if err := consumer.Check(&cfg, &p.cfg, p.opts.Consumers, r.Pedantic); err != nil {
+		if err := consumer.Check(&cfg, &p.cfg, p.opts.consumerLimits(), r.Pedantic); err != nil {
 			done(err)
 			return
 		}

@@ -94,13 +94,14 @@ type Options struct {
 	Config       jsapi.StreamConfig // as created; a newer one in the log wins
 	Created      time.Time
 	Domain       string
-	AckPlace     string          // "<domain>.<account>." in the subjects of acknowledgements and flow control; default: none
-	Consumers    consumer.Limits // bounds of the account and server; for consumer configurations
-	Out          Output          // required
-	Refusals     Output          // required; used under a lock by senders whose work is refused
-	Hooks        Hooks           // required
-	Quota        Quota           // required
-	Batches      BatchLimits
+	AckPlace     string // "<domain>.<account>." in the subjects of acknowledgements and flow control; default: none
+	// Consumers returns the bounds of the account and server for consumer configurations; default: none.
+	Consumers func() consumer.Limits
+	Out       Output // required
+	Refusals  Output // required; used under a lock by senders whose work is refused
+	Hooks     Hooks  // required
+	Quota     Quota  // required
+	Batches   BatchLimits
 
 	// A partition of a stream with several. Share returns what the parts of a consumer share; idle is told of one that nobody
 	// has used for long.
@@ -109,6 +110,13 @@ type Options struct {
 	idle    func(name string)
 
 	DefaultMaxConsumers int // bound of the consumers if neither the stream nor the account sets one; default 1000
+}
+
+func (o *Options) consumerLimits() consumer.Limits {
+	if o.Consumers == nil {
+		return consumer.Limits{}
+	}
+	return o.Consumers()
 }
 
 // SyncPolicy says when what was appended counts as safe.

@@ -199,7 +199,7 @@ func (w *restoring) finish() error {
 		if cfg.Direct {
 			continue // whoever copies the stream makes it again
 		}
-		if err := consumer.Check(&cfg, &w.o.Config, w.o.Consumers, false); err != nil {
+		if err := consumer.Check(&cfg, &w.o.Config, w.o.consumerLimits(), false); err != nil {
 			return fmt.Errorf("consumer %q: %w", name, err)
 		}
 		consumer.FillNew(&cfg)

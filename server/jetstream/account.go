@@ -17,7 +17,7 @@ type Account struct {
 	name    string
 	dir     string // of its streams; on disk
 	index   *router.Index
-	limits  jsapi.AccountLimits
+	limits  atomic.Pointer[jsapi.AccountLimits] // never nil
 
 	memory, store usage
 
@@ -26,12 +26,21 @@ type Account struct {
 
 	admin sync.Mutex // held by whoever creates, changes or deletes a stream
 
-	mu      sync.RWMutex // guards streams
+	mu      sync.RWMutex // guards what follows
 	streams map[string]*Stream
+	closed  bool // no stream is made or opened any more
 }
 
-// usage is storage in use, in bytes, as streams count it.
-type usage struct{ bytes atomic.Int64 }
+// usage is storage in use, in bytes, as streams count it, and what may be; below 0 there is no limit.
+type usage struct{ bytes, max atomic.Int64 }
+
+func (u *usage) limited() bool { return u.max.Load() >= 0 }
+
+// admits reports whether there is room for more.
+func (u *usage) admits(bytes int64) bool {
+	limit := u.max.Load()
+	return limit < 0 || u.bytes.Load()+bytes <= limit
+}
 
 // Name is the account's name.
 func (a *Account) Name() string { return a.name }
@@ -71,7 +80,7 @@ func (a *Account) Streams(filter string) []*Stream {
 
 // Stats describes what the account uses.
 func (a *Account) Stats() jsapi.AccountStats {
-	st := jsapi.AccountStats{Limits: a.limits, Domain: a.service.opts.Domain,
+	st := jsapi.AccountStats{Limits: a.Limits(), Domain: a.service.opts.Domain,
 		API: jsapi.APIStats{Level: jsapi.Level, Total: a.API.Total.Load(), Errors: a.API.Errors.Load()}}
 	for _, s := range a.all() {
 		cfg := s.Config()
@@ -103,4 +112,31 @@ func (a *Account) drop(s *Stream) {
 }
 
 // Limits are what the account may use.
-func (a *Account) Limits() jsapi.AccountLimits { return a.limits }
+func (a *Account) Limits() jsapi.AccountLimits { return *a.limits.Load() }
+
+// setLimits changes what the account may use. What is there already stays.
+func (a *Account) setLimits(l jsapi.AccountLimits) {
+	a.limits.Store(&l)
+	a.memory.max.Store(l.MaxMemory)
+	a.store.max.Store(l.MaxStore)
+}
+
+func (a *Account) isClosed() bool {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.closed
+}
+
+// close closes the account's streams; their files stay.
+func (a *Account) close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.admin.Lock() // whoever was making one is done with it
+	defer a.admin.Unlock()
+	var wg sync.WaitGroup
+	for _, s := range a.all() {
+		wg.Go(s.close)
+	}
+	wg.Wait()
+}

@@ -29,6 +29,9 @@ func (a *Account) Create(cfg jsapi.StreamConfig, pedantic bool) (*Stream, *jsapi
 	}
 	a.admin.Lock()
 	defer a.admin.Unlock()
+	if a.isClosed() {
+		return nil, jsapi.Err(jsapi.ErrNotEnabledForAccount)
+	}
 	a.mirrorDirect(&cfg)
 	if old := a.Stream(cfg.Name); old != nil {
 		if err := a.checkNewAlone(&cfg, pedantic); err != nil {
@@ -88,10 +91,11 @@ func (a *Account) checkRoom(cfg *jsapi.StreamConfig) *jsapi.Error {
 	a.mu.RLock()
 	n := len(a.streams)
 	a.mu.RUnlock()
-	if a.limits.MaxStreams > 0 && n >= a.limits.MaxStreams {
+	limits := a.Limits()
+	if limits.MaxStreams > 0 && n >= limits.MaxStreams {
 		return jsapi.Err(jsapi.ErrMaximumStreamsLimit)
 	}
-	if a.limits.MaxConsumers > 0 && cfg.MaxConsumers > a.limits.MaxConsumers {
+	if limits.MaxConsumers > 0 && cfg.MaxConsumers > limits.MaxConsumers {
 		return jsapi.Err(jsapi.ErrMaximumConsumersLimit)
 	}
 	return nil
@@ -113,12 +117,13 @@ func (a *Account) overlaps(cfg *jsapi.StreamConfig) bool {
 }
 
 func (a *Account) streamLimits() stream.Limits {
-	return stream.Limits{Duplicates: a.service.opts.MaxDuplicates, MaxBytesRequired: a.limits.MaxBytesRequired,
-		MemoryBytes: a.limits.MemoryMaxStreamBytes, StoreBytes: a.limits.StoreMaxStreamBytes}
+	l := a.Limits()
+	return stream.Limits{Duplicates: a.service.opts.MaxDuplicates, MaxBytesRequired: l.MaxBytesRequired,
+		MemoryBytes: l.MemoryMaxStreamBytes, StoreBytes: l.StoreMaxStreamBytes}
 }
 
 func (a *Account) consumerLimits() consumer.Limits {
-	l := consumer.Limits{MaxAckPending: a.limits.MaxAckPending, MaxRequestBatch: a.service.opts.MaxRequestBatch}
+	l := consumer.Limits{MaxAckPending: a.Limits().MaxAckPending, MaxRequestBatch: a.service.opts.MaxRequestBatch}
 	if o := a.service.opts.MaxAckPending; o > 0 && (l.MaxAckPending <= 0 || o < l.MaxAckPending) {
 		l.MaxAckPending = o
 	}
@@ -166,7 +171,7 @@ func (a *Account) streamOptions(m *meta) stream.Options {
 	o := a.service.opts
 	so := stream.Options{FS: o.FS, Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Pace: a.service.pace, Tails: a.service.tails, Stats: &a.service.stats,
 		SegmentBytes: o.SegmentBytes, Config: m.first(), Created: m.Created, Domain: o.Domain, AckPlace: a.ackPlace(),
-		Consumers: a.consumerLimits(), Quota: a.quota(m.Config.Storage), Batches: o.Batches,
+		Consumers: a.consumerLimits, Quota: a.quota(m.Config.Storage), Batches: o.Batches,
 		DefaultMaxConsumers: o.DefaultMaxConsumers}
 	so.Batches.Budget = &a.service.batches
 	if m.Config.PersistMode == jsapi.AsyncPersist && so.Sync == segment.SyncAlways {

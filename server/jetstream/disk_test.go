@@ -69,7 +69,9 @@ func TestDiskRefusesBeforeItIsFull(t *testing.T) {
 		var told []bool
 		d := newDisk(fs, "/s", 0, func(full bool, _ int64) { told = append(told, full) }) // the reserve is 5 MiB
 		var account, server usage
-		q := &quota{&account, &server, -1, -1, d}
+		account.max.Store(-1)
+		server.max.Store(-1)
+		q := &quota{&account, &server, d}
 		if !q.Limited() || q.Admit(1000) != nil {
 			t.Fatal("refused though there is room")
 		}

@@ -9,28 +9,26 @@ import (
 // quota is what the account and the server grant a stream. It implements stream.Quota.
 type quota struct {
 	account, server *usage
-	accountMax      int64 // bytes; below 0 no limit
-	serverMax       int64
 	disk            *disk // of file streams; nil: not watched
 }
 
 func (a *Account) quota(storage jsapi.Storage) *quota {
 	s := a.service
 	if storage == jsapi.MemoryStorage {
-		return &quota{&a.memory, &s.memory, a.limits.MaxMemory, s.opts.MaxMemory, nil}
+		return &quota{&a.memory, &s.memory, nil}
 	}
-	return &quota{&a.store, &s.store, a.limits.MaxStore, s.opts.MaxStore, s.disk}
+	return &quota{&a.store, &s.store, s.disk}
 }
 
 // Limited implements stream.Quota.
-func (q *quota) Limited() bool { return q.accountMax >= 0 || q.serverMax >= 0 || q.disk != nil }
+func (q *quota) Limited() bool { return q.account.limited() || q.server.limited() || q.disk != nil }
 
 // Admit implements stream.Quota.
 func (q *quota) Admit(bytes int64) *jsapi.Error {
-	if q.serverMax >= 0 && q.server.bytes.Load()+bytes > q.serverMax {
+	if !q.server.admits(bytes) {
 		return jsapi.Err(jsapi.ErrInsufficientResources)
 	}
-	if q.accountMax >= 0 && q.account.bytes.Load()+bytes > q.accountMax {
+	if !q.account.admits(bytes) {
 		return jsapi.Err(jsapi.ErrAccountResourcesExceeded)
 	}
 	if q.disk.isFull(bytes) {
@@ -53,9 +51,9 @@ func (a *Account) checkReservation(cfg *jsapi.StreamConfig, before int64) *jsapi
 		return nil
 	}
 	s := a.service
-	code, limit, serverLimit := jsapi.ErrStorageResourcesExceeded, a.limits.MaxStore, s.opts.MaxStore
+	code, limit, serverLimit := jsapi.ErrStorageResourcesExceeded, a.store.max.Load(), s.store.max.Load()
 	if cfg.Storage == jsapi.MemoryStorage {
-		code, limit, serverLimit = jsapi.ErrMemoryResourcesExceeded, a.limits.MaxMemory, s.opts.MaxMemory
+		code, limit, serverLimit = jsapi.ErrMemoryResourcesExceeded, a.memory.max.Load(), s.memory.max.Load()
 	}
 	own := atMost(a.reserved(cfg.Storage)-before, cfg.MaxBytes)
 	if limit >= 0 && own > limit {

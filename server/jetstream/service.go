@@ -111,6 +111,7 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{opts: o, sched: segment.NewScheduler(0), cache: segment.NewCache(o.CacheBytes),
 		tails: segment.NewTails(o.TailBytes), pace: segment.NewPace(0), accounts: map[string]*Account{}}
+	s.SetMax(o.MaxMemory, o.MaxStore)
 	if o.Volume != nil {
 		s.sched.SyncTogether(o.Volume)
 	}
@@ -120,16 +121,17 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// EnableAccount gives an account streams, those found on disk first. index is where its messages are routed.
+// EnableAccount gives an account streams, those found on disk first. index is where its messages are routed. Errors, besides
+// those of the disk: ErrClosed, ErrAccountExists, *jsapi.Error if there is not that much for the account.
 func (s *Service) EnableAccount(name string, index *router.Index, limits jsapi.AccountLimits) (*Account, error) {
-	for _, bound := range []*int64{&limits.MemoryMaxStreamBytes, &limits.StoreMaxStreamBytes} {
-		if *bound <= 0 {
-			*bound = -1 // shown so
-		}
-	}
-	a := &Account{service: s, name: name, index: index, limits: limits, streams: map[string]*Stream{}}
+	a := &Account{service: s, name: name, index: index, streams: map[string]*Stream{}}
+	a.setLimits(shownLimits(limits))
 	a.dir = s.accountDir(name)
 	s.mu.Lock()
+	if err := s.grantableLocked(name, limits); err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
 	switch {
 	case s.closed:
 		s.mu.Unlock()
@@ -144,6 +146,79 @@ func (s *Service) EnableAccount(name string, index *router.Index, limits jsapi.A
 		return nil, fmt.Errorf("streams of account %s: %w", name, err)
 	}
 	return a, nil
+}
+
+// shownLimits is l as it is shown.
+func shownLimits(l jsapi.AccountLimits) jsapi.AccountLimits {
+	for _, bound := range []*int64{&l.MemoryMaxStreamBytes, &l.StoreMaxStreamBytes} {
+		if *bound <= 0 {
+			*bound = -1
+		}
+	}
+	return l
+}
+
+// grantableLocked says whether the server has what the limits of an account promise it, beside all that it has promised others.
+func (s *Service) grantableLocked(name string, l jsapi.AccountLimits) error {
+	for _, kind := range []struct {
+		code   jsapi.Code
+		server *usage
+		want   int64
+		of     func(*Account) *usage
+	}{
+		{jsapi.ErrMemoryResourcesExceeded, &s.memory, l.MaxMemory, func(a *Account) *usage { return &a.memory }},
+		{jsapi.ErrStorageResourcesExceeded, &s.store, l.MaxStore, func(a *Account) *usage { return &a.store }},
+	} {
+		limit := kind.server.max.Load()
+		if limit < 0 || kind.want <= 0 {
+			continue
+		}
+		sum := kind.want
+		for _, a := range s.accounts {
+			if a.name != name {
+				sum = atMost(sum, max(0, kind.of(a).max.Load()))
+			}
+		}
+		if sum > limit {
+			return jsapi.Err(kind.code)
+		}
+	}
+	return nil
+}
+
+// SetLimits changes what an account may use. What it has already stays, even if it is more. It reports whether that is a
+// change. The error is as that of EnableAccount.
+func (s *Service) SetLimits(a *Account, limits jsapi.AccountLimits) (changed bool, err error) {
+	limits = shownLimits(limits)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.Limits() == limits {
+		return false, nil
+	}
+	if err := s.grantableLocked(a.name, limits); err != nil {
+		return false, err
+	}
+	a.setLimits(limits)
+	return true, nil
+}
+
+// DisableAccount closes the streams of an account, and forgets those in memory. Those on disk are there when it is enabled
+// again. Nothing may ask for the account's streams any more.
+func (s *Service) DisableAccount(a *Account) {
+	s.mu.Lock()
+	if s.accounts[a.name] == a {
+		delete(s.accounts, a.name)
+	}
+	s.mu.Unlock()
+	a.close()
+	s.memory.bytes.Add(-a.memory.bytes.Load())
+	s.store.bytes.Add(-a.store.bytes.Load())
+}
+
+// SetMax changes how many bytes all streams in memory and in files may use; below 0 there is no limit.
+func (s *Service) SetMax(memory, store int64) {
+	s.memory.max.Store(memory)
+	s.store.max.Store(store)
 }
 
 // Account returns an account, nil if it was not enabled.

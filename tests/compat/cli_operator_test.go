@@ -103,6 +103,18 @@ func TestCLIManagesAccounts(t *testing.T) {
 	c.as("bob", []string{"NATS CLI", "Connections per server"}, "account", "report", "connections")
 	c.as("ann", []string{"JetStream not enabled for account"}, "account", "info")
 
+	// What a new version of the account says of streams holds at once.
+	c.ok(t, nil, "auth", "account", "edit", "ORDERS", "--js-streams", "1")
+	c.push("ORDERS")
+	c.refused("bob", "maximum number of streams reached", "stream", "add", "T", "--subjects", "t.>", "--defaults")
+	c.ok(t, nil, "auth", "account", "edit", "ORDERS", "--no-jetstream")
+	c.push("ORDERS")
+	c.as("bob", []string{"JetStream not enabled for account"}, "account", "info")
+	c.ok(t, nil, "auth", "account", "edit", "ORDERS", "--jetstream", "--js-disk", "32MiB", "--js-memory", "16MiB", "--js-streams", "5")
+	c.push("ORDERS")
+	c.as("bob", []string{"of 32 MiB", "Streams: 1 of 5"}, "account", "info")
+	c.as("bob", []string{"first"}, "stream", "get", "S", "1")
+
 	// What one account exports the other imports, on live connections.
 	nc := c.s.Connect(t, nats.UserCredentials(c.creds("bob")))
 	if _, err := nc.Subscribe("ping.>", func(m *nats.Msg) { m.Respond([]byte("pong from " + m.Subject)) }); err != nil {
