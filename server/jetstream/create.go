@@ -187,7 +187,10 @@ func (a *Account) streamOptions(m *meta) stream.Options {
 // place says where a partition's log is, in the directory of its stream, which is empty for a memory stream, and by what it
 // is known.
 func (m *meta) place(dir string, partition int, o *stream.Options) {
-	o.Dir, o.Key = filepath.Join("/", dir, strconv.Itoa(partition)), m.key(partition)
+	if dir == "" {
+		dir = "/" // of a file system of its own
+	}
+	o.Dir, o.Key = filepath.Join(dir, strconv.Itoa(partition)), m.key(partition)
 }
 
 // open opens a stream and takes it in. dir is empty for a memory stream; such a one may be in memory already, which is
