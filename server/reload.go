@@ -29,10 +29,8 @@ func (s *Server) Reload(o *options.Options) error {
 	s.accounts.Update(o) // first: connections look at their quotas when they take over new settings
 	s.apply(o, parts)
 	s.setTerms(o, old)
-	if s.js.Load() != nil {
-		if err := s.enableStreams(o); err != nil {
-			s.log.Errorf("Error enabling jetstream on configured accounts: %v", err)
-		}
+	if err := s.reloadStreams(o); err != nil {
+		s.log.Errorf("Error enabling jetstream on configured accounts: %v", err)
 	}
 	s.sys.AccountsChanged()
 	now := time.Now()

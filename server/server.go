@@ -181,7 +181,7 @@ func (s *Server) Start() (err error) {
 		return err
 	}
 	if s.options().JetStream.Enabled {
-		if err := s.startStreams(); err != nil {
+		if err := s.startStreams(s.options()); err != nil {
 			//lint:ignore ST1005 the text that operators know
 			return fmt.Errorf("Can't start JetStream: %w", err)
 		}

@@ -133,7 +133,7 @@ func (s *Server) baseInfo(host string, port int) *protocol.Info {
 	i := &protocol.Info{ServerID: s.id, ServerName: s.name, Version: ProtocolVersion, Proto: 1, GoVersion: runtime.Version(),
 		Host: host, Port: port, Headers: !o.NoHeaderSupport, MaxPayload: o.MaxPayload, APILevel: apiLevel, XKey: s.xkey,
 		JetStream: s.js.Load() != nil}
-	if s.js.Load() != nil {
+	if i.JetStream {
 		i.Domain = o.JetStream.Domain
 	}
 	return i

@@ -123,8 +123,8 @@ func (s source) Varz() *monitor.Varz {
 		v.Throttled += time.Duration(n.Throttled.Load())
 		v.Refused += n.Messages.Load()
 	}
-	if s.js.Load() != nil {
-		s.js.Load().fillVarz(&v.JetStream)
+	if st := s.js.Load(); st != nil {
+		st.fillVarz(&v.JetStream)
 	}
 	if w := &o.Websocket; w.Port != 0 {
 		v.Websocket = monitor.WebsocketOptsVarz{Host: w.Host, Port: w.Port, Advertise: w.Advertise, NoAuthUser: w.NoAuthUser,
@@ -260,7 +260,7 @@ func (s source) Account(name string) *monitor.AccountDetail {
 	now, _ := a.Conns()
 	st, _ := s.SublistStats(name)
 	d := &monitor.AccountDetail{AccountName: name, LastUpdate: s.loaded.Load().UTC(), IsSystem: a == s.accounts.System(), Complete: true,
-		JetStream: s.js.Load() != nil && s.js.Load().enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st, Imports: s.sys.Imports(name), Exports: s.sys.Exports(name),
+		JetStream: s.js.Load().enabled(name), ClientCnt: now, SubCnt: st.NumSubs, NameTag: name, Sublist: &st, Imports: s.sys.Imports(name), Exports: s.sys.Exports(name),
 		Quota: showQuota(a)}
 	s.showExchange(a, d)
 	return d

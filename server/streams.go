@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"godwit/protocol/jsapi"
 	"godwit/protocol/subject"
@@ -27,8 +28,7 @@ import (
 type streams struct {
 	service *jetstream.Service
 	api     *api.API
-	config  monitor.JetStreamConfig
-	limits  monitor.JetStreamLimits
+	shown   atomic.Pointer[streamsShown]
 	lock    *process.Lock
 	volume  vfs.Volume // of the store directory; nil: its files are synced one by one
 
@@ -37,39 +37,80 @@ type streams struct {
 	known, refused map[string]bool // accounts by name: with streams, without
 }
 
+// streamsShown is what monitoring shows of the settings. It never changes.
+type streamsShown struct {
+	config monitor.JetStreamConfig
+	limits monitor.JetStreamLimits
+}
+
+func boundsOf(l *options.JSLimits) jetstream.Bounds {
+	return jetstream.Bounds{MaxAckPending: l.MaxAckPending, MaxRequestBatch: l.MaxRequestBatch, MaxDuplicates: l.DuplicateWindow,
+		DefaultMaxConsumers: l.DefaultMaxConsumers, Batches: stream.BatchLimits{Messages: l.BatchMaxMsgs, Atomic: l.BatchMaxInflightPerStream, Timeout: l.BatchTimeout}}
+}
+
+func shownLimits(l *options.JSLimits) monitor.JetStreamLimits {
+	return monitor.JetStreamLimits{MaxRequestBatch: l.MaxRequestBatch, MaxAckPending: l.MaxAckPending, MaxHAAssets: l.MaxHAAssets,
+		Duplicates: l.DuplicateWindow, DefaultMaxConsumers: l.DefaultMaxConsumers}
+}
+
+// reloadStreams makes streams as o has them: it begins or ends with them, or changes their bounds and who may have some.
+func (s *Server) reloadStreams(o *options.Options) error {
+	st := s.js.Load()
+	switch {
+	case st == nil && !o.JetStream.Enabled:
+		return nil
+	case st == nil:
+		return s.startStreams(o)
+	case !o.JetStream.Enabled:
+		s.log.Noticef("Initiating JetStream Shutdown...")
+		s.js.Store(nil)
+		st.service.EndRequests()
+		st.close()
+		s.log.Noticef("JetStream Shutdown")
+		return nil
+	}
+	next := streamsShown{st.shown.Load().config, shownLimits(&o.JetStream.Limits)}
+	if o.JetStream.MaxMemory != options.Dynamic {
+		next.config.MaxMemory = o.JetStream.MaxMemory
+	}
+	if o.JetStream.MaxStore != options.Dynamic {
+		next.config.MaxStore = o.JetStream.MaxStore
+	}
+	st.shown.Store(&next)
+	st.service.SetMax(next.config.MaxMemory, next.config.MaxStore)
+	st.service.SetBounds(boundsOf(&o.JetStream.Limits))
+	return s.enableStreams(o)
+}
+
 // startStreams opens what is stored and answers the API in every account.
-func (s *Server) startStreams() error {
-	js := &s.options().JetStream
-	st := &streams{known: map[string]bool{}, refused: map[string]bool{}, config: monitor.JetStreamConfig{MaxMemory: js.MaxMemory, MaxStore: js.MaxStore, Domain: js.Domain,
-		SyncInterval: js.SyncInterval, SyncAlways: js.SyncAlways, CompressOK: true, UniqueTag: js.UniqueTag, Strict: js.Strict},
-		limits: monitor.JetStreamLimits{MaxRequestBatch: js.Limits.MaxRequestBatch, MaxAckPending: js.Limits.MaxAckPending,
-			MaxHAAssets: js.Limits.MaxHAAssets, Duplicates: js.Limits.DuplicateWindow, DefaultMaxConsumers: js.Limits.DefaultMaxConsumers}}
+func (s *Server) startStreams(with *options.Options) error {
+	js := &with.JetStream
+	st := &streams{known: map[string]bool{}, refused: map[string]bool{}}
+	config := monitor.JetStreamConfig{MaxMemory: js.MaxMemory, MaxStore: js.MaxStore, Domain: js.Domain,
+		SyncInterval: js.SyncInterval, SyncAlways: js.SyncAlways, CompressOK: true, UniqueTag: js.UniqueTag, Strict: js.Strict}
 	dir := js.StoreDir
 	if dir == "" {
 		dir = filepath.Join(os.TempDir(), "nats", "jetstream")
 		s.log.Warnf("Temporary storage directory used, data could be lost on system reboot")
 	}
-	st.config.StoreDir = filepath.Join(dir, "jetstream")
-	if err := os.MkdirAll(st.config.StoreDir, 0o755); err != nil {
+	config.StoreDir = filepath.Join(dir, "jetstream")
+	if err := os.MkdirAll(config.StoreDir, 0o755); err != nil {
 		return err
 	}
 	var err error
-	if st.lock, err = process.LockFile(filepath.Join(st.config.StoreDir, jetstream.LockName)); err != nil {
+	if st.lock, err = process.LockFile(filepath.Join(config.StoreDir, jetstream.LockName)); err != nil {
 		return err
 	}
-	if st.config.MaxMemory == options.Dynamic {
-		st.config.MaxMemory = machineMemory() / 4 * 3
+	if config.MaxMemory == options.Dynamic {
+		config.MaxMemory = machineMemory() / 4 * 3
 	}
-	if st.config.MaxStore == options.Dynamic {
-		st.config.MaxStore = freeSpace(dir) / 4 * 3
+	if config.MaxStore == options.Dynamic {
+		config.MaxStore = freeSpace(dir) / 4 * 3
 	}
-	o := jetstream.Options{StoreDir: dir, MaxMemory: st.config.MaxMemory, MaxStore: st.config.MaxStore, Domain: js.Domain,
+	o := jetstream.Options{StoreDir: dir, MaxMemory: config.MaxMemory, MaxStore: config.MaxStore, Domain: js.Domain,
 		ServerName: s.name, ServerID: s.id, Version: ProtocolVersion, Sync: segment.SyncAlways, SyncEvery: js.SyncInterval,
-		Strict: js.Strict, LongAcks: featureFlags(s.options())["js_ack_fc_v2"], MaxAckPending: js.Limits.MaxAckPending, MaxRequestBatch: js.Limits.MaxRequestBatch,
-		MaxDuplicates: js.Limits.DuplicateWindow, TailBytes: js.TailMemory, CacheBytes: js.CacheMemory,
-		SegmentBytes: js.SegmentSize, Reserve: js.DiskReserve, DefaultMaxConsumers: js.Limits.DefaultMaxConsumers,
-		Batches: stream.BatchLimits{Messages: js.Limits.BatchMaxMsgs, Atomic: js.Limits.BatchMaxInflightPerStream,
-			Timeout: js.Limits.BatchTimeout}, Logf: s.log.Noticef, Warnf: s.log.Warnf}
+		Strict: js.Strict, LongAcks: featureFlags(with)["js_ack_fc_v2"], TailBytes: js.TailMemory, CacheBytes: js.CacheMemory,
+		SegmentBytes: js.SegmentSize, Reserve: js.DiskReserve, Logf: s.log.Noticef, Warnf: s.log.Warnf}
 	if !js.SyncAlways {
 		o.Sync = segment.SyncInterval
 	}
@@ -81,21 +122,22 @@ func (s *Server) startStreams() error {
 			sender.Flush()
 		})
 	}
-	st.volume = s.openVolume(dir)
+	st.volume = s.openVolume(dir, js.OwnFileSystem)
 	o.Volume = st.volume
 	if st.service, err = jetstream.New(o); err != nil {
 		st.release()
 		return err
 	}
+	st.shown.Store(&streamsShown{config, shownLimits(&js.Limits)})
+	st.service.SetBounds(boundsOf(&js.Limits))
 	st.api = api.New(st.service)
 	s.logStreams(st)
 	s.js.Store(st)
-	return s.enableStreams(s.options())
+	return s.enableStreams(with)
 }
 
 // openVolume returns the file system of the store directory if it may be synced as a whole, else nil.
-func (s *Server) openVolume(dir string) vfs.Volume {
-	own := s.options().JetStream.OwnFileSystem
+func (s *Server) openVolume(dir string, own *bool) vfs.Volume {
 	if own != nil && !*own || own == nil && !vfs.IsVolume(dir) {
 		return nil
 	}
@@ -119,7 +161,7 @@ func (st *streams) release() {
 
 // logStreams shows how JetStream is set up.
 func (s *Server) logStreams(st *streams) {
-	c := &st.config
+	c := &st.shown.Load().config
 	sync := "always, before each acknowledgement"
 	if !c.SyncAlways {
 		sync = "every " + c.SyncInterval.String() + ": acknowledged messages can be lost in a power cut"
@@ -170,6 +212,9 @@ func (s *Server) enableStreams(o *options.Options) error {
 // One that has them goes on under its new limits.
 func (s *Server) enableAccountStreams(a *account.Account, l *options.AccountJetStream) error {
 	st := s.js.Load()
+	if st == nil {
+		return nil // they have ended meanwhile
+	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if l == nil || a == s.accounts.System() {
@@ -222,7 +267,8 @@ func (st *streams) close() {
 	st.release()
 }
 
-func (st *streams) enabled(name string) bool { return st.service.Account(name) != nil }
+// enabled reports whether an account has streams; st may be nil.
+func (st *streams) enabled(name string) bool { return st != nil && st.service.Account(name) != nil }
 
 func (st *streams) stats() monitor.JetStreamStats {
 	t := st.service.Info()
@@ -231,8 +277,8 @@ func (st *streams) stats() monitor.JetStreamStats {
 }
 
 func (st *streams) fillVarz(v *monitor.JetStreamVarz) {
-	stats, config, limits := st.stats(), st.config, st.limits
-	v.Config, v.Stats, v.Limits = &config, &stats, &limits
+	stats, shown := st.stats(), *st.shown.Load()
+	v.Config, v.Stats, v.Limits = &shown.config, &stats, &shown.limits
 }
 
 // serialized makes f, which is not safe for concurrent use, so.

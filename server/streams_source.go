@@ -16,11 +16,12 @@ func (s source) JetStreamHealth() monitor.JetStreamHealth {
 
 // CheckAssets implements monitor.HealthSource.
 func (s source) CheckAssets(sel monitor.AssetSelector, f func(monitor.HealthProblem) bool) {
-	if s.js.Load() == nil {
+	js := s.js.Load()
+	if js == nil {
 		return
 	}
 	if sel.Account != "" {
-		a := s.js.Load().service.Account(sel.Account)
+		a := js.service.Account(sel.Account)
 		if a == nil {
 			f(monitor.AccountMissing(sel.Account))
 			return
@@ -39,7 +40,7 @@ func (s source) CheckAssets(sel monitor.AssetSelector, f func(monitor.HealthProb
 			}
 		}
 	}
-	for _, p := range s.js.Load().service.Health() {
+	for _, p := range js.service.Health() {
 		if p.Account == "" { // it concerns all
 			if !f(monitor.StorageProblem(p.Text)) {
 				return
@@ -57,17 +58,17 @@ func (s source) CheckAssets(sel monitor.AssetSelector, f func(monitor.HealthProb
 
 // JetStream implements monitor.JetStreamSource.
 func (s source) JetStream(raft bool) *monitor.JetStreamTotals {
-	if s.js.Load() == nil {
+	js := s.js.Load()
+	if js == nil {
 		return nil
 	}
-	t := s.js.Load().service.Info()
-	limits := s.js.Load().limits
-	out := &monitor.JetStreamTotals{Stats: s.js.Load().stats(), Config: s.js.Load().config, Limits: &limits, Streams: t.Streams,
+	t, shown := js.service.Info(), *js.shown.Load()
+	out := &monitor.JetStreamTotals{Stats: js.stats(), Config: shown.config, Limits: &shown.limits, Streams: t.Streams,
 		Consumers: t.Consumers, Messages: t.Messages, Bytes: t.Bytes,
 		Rewritten: t.Rewritten, Freed: t.Freed, RewriteFailed: t.RewriteFailed}
 	out.Audited, out.Violations = t.Audited, t.Violations
 	out.DiskFree, out.DiskFull = t.DiskFree, t.DiskFull
-	bounds := s.js.Load().service.Options()
+	bounds := js.service.Options()
 	out.Tail = monitor.JetStreamBuffer{Used: t.Tail, Max: bounds.TailBytes}
 	out.Cache = monitor.JetStreamBuffer{Used: t.Cache, Max: bounds.CacheBytes}
 	if raft {
@@ -81,11 +82,12 @@ func (s source) IsMetaLeader() bool { return s.js.Load() != nil }
 
 // JetStreamAccounts implements monitor.JetStreamSource.
 func (s source) JetStreamAccounts() []string {
-	if s.js.Load() == nil {
+	js := s.js.Load()
+	if js == nil {
 		return nil
 	}
 	var names []string
-	for _, a := range s.js.Load().service.Accounts() {
+	for _, a := range js.service.Accounts() {
 		names = append(names, a.Name())
 	}
 	return names
@@ -93,10 +95,11 @@ func (s source) JetStreamAccounts() []string {
 
 // JetStreamAccount implements monitor.JetStreamSource.
 func (s source) JetStreamAccount(name string, want monitor.JetStreamWant) *monitor.JSAccountDetail {
-	if s.js.Load() == nil {
+	js := s.js.Load()
+	if js == nil {
 		return nil
 	}
-	a := s.js.Load().service.Account(name)
+	a := js.service.Account(name)
 	if a == nil {
 		return nil
 	}

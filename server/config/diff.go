@@ -42,12 +42,17 @@ func Diff(old, new *options.Options) (changes []Change) {
 		case s.judge != nil:
 			c.refusal = s.judge(old, new)
 		case s.option != "":
-			c.refusal = fmt.Sprintf("config reload not supported for %s: old=%v, new=%v", s.option, plain(a), plain(b))
+			c.refusal = notSupported(s.option, a, b)
 		}
 		c.Reloadable = c.refusal == ""
 		changes = append(changes, c)
 	}
 	return changes
+}
+
+// notSupported refuses a change of what is called option.
+func notSupported(option string, before, after any) string {
+	return fmt.Sprintf("config reload not supported for %s: old=%v, new=%v", option, plain(before), plain(after))
 }
 
 // plain returns a value as messages show it: what a pointer points to, and no secrets.

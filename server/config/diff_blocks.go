@@ -13,25 +13,41 @@ func blockSettings() []setting {
 	type O = *options.Options
 	list := []setting{
 		live("jetstream.enabled", func(o O) any { return o.JetStream.Enabled }),
-		judged("jetstream.store_dir", func(o O) any { return o.JetStream.StoreDir }, refuse("jetstream storage directory")),
-		judged("jetstream.max_memory_store", func(o O) any { return o.JetStream.MaxMemory }, judgeStoreLimits),
-		judged("jetstream.max_file_store", func(o O) any { return o.JetStream.MaxStore }, judgeStoreLimits),
+		judged("jetstream.store_dir", func(o O) any { return o.JetStream.StoreDir }, whileOn(refuse("jetstream storage directory"))),
+		judged("jetstream.max_memory_store", func(o O) any { return o.JetStream.MaxMemory }, whileOn(judgeStoreLimits)),
+		judged("jetstream.max_file_store", func(o O) any { return o.JetStream.MaxStore }, whileOn(judgeStoreLimits)),
 		live("jetstream.limits", func(o O) any { return o.JetStream.Limits }),
 		live("jetstream.meta_compact", func(o O) any {
 			return [...]any{o.JetStream.MetaCompact, o.JetStream.MetaCompactSize, o.JetStream.MetaCompactSync}
 		}),
-		fixed("jetstream", "JetStream", func(o O) any {
-			j := o.JetStream
-			j.Enabled, j.StoreDir, j.MaxMemory, j.MaxStore, j.Limits = false, "", 0, 0, options.JSLimits{}
-			j.MetaCompact, j.MetaCompactSize, j.MetaCompactSync = 0, 0, false
-			j.EncryptionKey, j.PrevEncryptionKey, j.TPM = "", "", nil
-			return j
-		}),
+		judged("jetstream", otherStreamSettings, whileOn(func(old, new *options.Options) string {
+			return notSupported("JetStream", otherStreamSettings(old), otherStreamSettings(new))
+		})),
 		judged("jetstream.encryption_key", func(o O) any {
 			return [...]any{o.JetStream.EncryptionKey, o.JetStream.PrevEncryptionKey, o.JetStream.TPM}
-		}, refuse("jetstream encryption key")),
+		}, whileOn(refuse("jetstream encryption key"))),
 	}
 	return append(list, peerSettings()...)
+}
+
+// otherStreamSettings are those that have no rule of their own.
+func otherStreamSettings(o *options.Options) any {
+	j := o.JetStream
+	j.Enabled, j.StoreDir, j.MaxMemory, j.MaxStore, j.Limits = false, "", 0, 0, options.JSLimits{}
+	j.MetaCompact, j.MetaCompactSize, j.MetaCompactSync = 0, 0, false
+	j.EncryptionKey, j.PrevEncryptionKey, j.TPM = "", "", nil
+	return j
+}
+
+// whileOn asks judge about changes of streams only if there are streams before and after: they begin with whatever is
+// configured then.
+func whileOn(judge func(old, new *options.Options) string) func(old, new *options.Options) string {
+	return func(old, new *options.Options) string {
+		if !old.JetStream.Enabled || !new.JetStream.Enabled {
+			return ""
+		}
+		return judge(old, new)
+	}
 }
 
 func refuse(what string) func(old, new *options.Options) string {

@@ -118,13 +118,14 @@ func (a *Account) overlaps(cfg *jsapi.StreamConfig) bool {
 
 func (a *Account) streamLimits() stream.Limits {
 	l := a.Limits()
-	return stream.Limits{Duplicates: a.service.opts.MaxDuplicates, MaxBytesRequired: l.MaxBytesRequired,
+	return stream.Limits{Duplicates: a.service.bounds.Load().MaxDuplicates, MaxBytesRequired: l.MaxBytesRequired,
 		MemoryBytes: l.MemoryMaxStreamBytes, StoreBytes: l.StoreMaxStreamBytes}
 }
 
 func (a *Account) consumerLimits() consumer.Limits {
-	l := consumer.Limits{MaxAckPending: a.Limits().MaxAckPending, MaxRequestBatch: a.service.opts.MaxRequestBatch}
-	if o := a.service.opts.MaxAckPending; o > 0 && (l.MaxAckPending <= 0 || o < l.MaxAckPending) {
+	b := a.service.bounds.Load()
+	l := consumer.Limits{MaxAckPending: a.Limits().MaxAckPending, MaxRequestBatch: b.MaxRequestBatch}
+	if o := b.MaxAckPending; o > 0 && (l.MaxAckPending <= 0 || o < l.MaxAckPending) {
 		l.MaxAckPending = o
 	}
 	return l
@@ -171,8 +172,8 @@ func (a *Account) streamOptions(m *meta) stream.Options {
 	o := a.service.opts
 	so := stream.Options{FS: o.FS, Sync: o.Sync, SyncEvery: o.SyncEvery, Scheduler: a.service.sched, Cache: a.service.cache, Pace: a.service.pace, Tails: a.service.tails, Stats: &a.service.stats,
 		SegmentBytes: o.SegmentBytes, Config: m.first(), Created: m.Created, Domain: o.Domain, AckPlace: a.ackPlace(),
-		Consumers: a.consumerLimits, Quota: a.quota(m.Config.Storage), Batches: o.Batches,
-		DefaultMaxConsumers: o.DefaultMaxConsumers}
+		Consumers: a.consumerLimits, Quota: a.quota(m.Config.Storage), Batches: a.service.bounds.Load().Batches,
+		DefaultMaxConsumers: a.service.bounds.Load().DefaultMaxConsumers}
 	so.Batches.Budget = &a.service.batches
 	if m.Config.PersistMode == jsapi.AsyncPersist && so.Sync == segment.SyncAlways {
 		so.Sync, so.SyncEvery = segment.SyncInterval, asyncPersistEvery

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"godwit/protocol/jsapi"
@@ -57,6 +58,15 @@ type Options struct {
 	SystemAdvisory      func(subject string, body []byte) // publishes on the system account; may be nil
 }
 
+// Bounds are those of Options that can change. What concerns a stream as a whole counts for those opened or made afterwards.
+type Bounds struct {
+	MaxAckPending       int
+	MaxRequestBatch     int
+	MaxDuplicates       time.Duration
+	DefaultMaxConsumers int
+	Batches             stream.BatchLimits
+}
+
 const (
 	defaultTailBytes  = 128 << 20
 	defaultCacheBytes = 64 << 20
@@ -72,6 +82,7 @@ type Service struct {
 	disk  *disk // nil: there is no store directory
 
 	memory, store usage // of all accounts
+	bounds        atomic.Pointer[Bounds]
 	stats         stream.Stats
 	audits        audits
 	batches       stream.BatchBudget
@@ -112,6 +123,7 @@ func New(o Options) (*Service, error) {
 	s := &Service{opts: o, sched: segment.NewScheduler(0), cache: segment.NewCache(o.CacheBytes),
 		tails: segment.NewTails(o.TailBytes), pace: segment.NewPace(0), accounts: map[string]*Account{}}
 	s.SetMax(o.MaxMemory, o.MaxStore)
+	s.SetBounds(Bounds{o.MaxAckPending, o.MaxRequestBatch, o.MaxDuplicates, o.DefaultMaxConsumers, o.Batches})
 	if o.Volume != nil {
 		s.sched.SyncTogether(o.Volume)
 	}
@@ -214,6 +226,9 @@ func (s *Service) DisableAccount(a *Account) {
 	s.memory.bytes.Add(-a.memory.bytes.Load())
 	s.store.bytes.Add(-a.store.bytes.Load())
 }
+
+// SetBounds replaces the bounds that Options gave.
+func (s *Service) SetBounds(b Bounds) { s.bounds.Store(&b) }
 
 // SetMax changes how many bytes all streams in memory and in files may use; below 0 there is no limit.
 func (s *Service) SetMax(memory, store int64) {

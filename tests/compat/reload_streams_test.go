@@ -115,3 +115,87 @@ func TestMoreStorageThanThereIs(t *testing.T) {
 		}
 	}
 }
+
+// A reload turns streams off and on, and changes their bounds.
+func TestReloadTurnsStreamsOffAndOn(t *testing.T) {
+	s := harness.New(t, harness.Options{})
+	block := func(file, more string) string {
+		return fmt.Sprintf("jetstream { store_dir: %q, max_mem: 8MB, max_file: %s, %s }", s.Dir()+"/data", file, more)
+	}
+	s.Configure(block("1MB", ""))
+	s.Start()
+	nc := s.Connect(t)
+	js, err := nc.JetStream(nats.MaxWait(harness.Patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reload := func(config string, enabled bool) {
+		t.Helper()
+		s.Configure(config)
+		if line := s.Reload(); !strings.Contains(line, "Reloaded server configuration") {
+			t.Fatal(line)
+		}
+		if info := s.Raw(t).Info; info.JetStream != enabled {
+			t.Errorf("INFO says %v", info.JetStream)
+		}
+		var z struct {
+			Disabled bool
+			Streams  int
+			Config   struct {
+				Max int64 `json:"max_storage"`
+			}
+			Limits struct {
+				Pending int `json:"max_ack_pending"`
+			}
+		}
+		s.Monitor(t, "/jsz", &z)
+		if z.Disabled == enabled || enabled && z.Streams != 1 {
+			t.Errorf("/jsz: %+v", z)
+		}
+		if want := strings.Contains(config, "max_ack_pending: 7"); (z.Limits.Pending == 7) != want {
+			t.Errorf("/jsz shows max_ack_pending %d", z.Limits.Pending)
+		}
+		if want := strings.Contains(config, "2MB"); (z.Config.Max == 2<<20) != want {
+			t.Errorf("/jsz shows max_storage %d", z.Config.Max)
+		}
+	}
+	if _, err := js.AddStream(&nats.StreamConfig{Name: "S", Subjects: []string{"s"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish("s", make([]byte, 800<<10)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish("s", make([]byte, 800<<10)); err == nil && !harness.OnPeer() {
+		t.Error("a publish beyond max_file was accepted")
+	}
+	reload(block("2MB", "limits: {max_ack_pending: 7}"), true)
+	if _, err := js.Publish("s", make([]byte, 800<<10)); err != nil {
+		t.Errorf("a publish within the new max_file: %v", err)
+	}
+	if _, err := js.AddConsumer("S", &nats.ConsumerConfig{Durable: "C", AckPolicy: nats.AckExplicitPolicy, MaxAckPending: 8}); err == nil {
+		t.Error("a consumer beyond the new max_ack_pending was made")
+	}
+	if _, err := js.AddConsumer("S", &nats.ConsumerConfig{Durable: "C", AckPolicy: nats.AckExplicitPolicy, MaxAckPending: 7}); err != nil {
+		t.Error(err)
+	}
+
+	reload("", false)
+	if _, err := js.Publish("s", nil); err != nats.ErrNoStreamResponse {
+		t.Errorf("a publish without streams: %v", err)
+	}
+	sub := subscribe(t, nc, "s") // core messaging goes on
+	publish(t, nc, "s")
+	next(t, sub)
+
+	reload(block("1MB", ""), true)
+	if _, err := js.ConsumerInfo("S", "C"); err != nil {
+		t.Error(err)
+	}
+	if m, err := js.GetMsg("S", 2); err != nil || len(m.Data) != 800<<10 {
+		t.Errorf("the last message: %v", err)
+	}
+	s.Restart()
+	if _, err := s.Connect(t).Request("$JS.API.STREAM.INFO.S", nil, harness.Patience); err != nil {
+		t.Error(err)
+	}
+}
