@@ -93,6 +93,7 @@ func (s *Server) startStreams(with *options.Options) error {
 		dir = filepath.Join(os.TempDir(), "nats", "jetstream")
 		s.log.Warnf("Temporary storage directory used, data could be lost on system reboot")
 	}
+	dir = filepath.Clean(dir)
 	config.StoreDir = filepath.Join(dir, "jetstream")
 	if err := os.MkdirAll(config.StoreDir, 0o755); err != nil {
 		return err
