@@ -5,6 +5,9 @@ import (
 	"godwit/server/auth/jwtauth"
 )
 
+// discouragedPayload is the size of messages, in bytes, above which max_payload is worth a warning.
+const discouragedPayload = 8 << 20
+
 // logStart says what is starting.
 func (s *Server) logStart() {
 	if s.program == natsServer {
@@ -23,6 +26,9 @@ func (s *Server) logStart() {
 	}
 	if s.plaintext() {
 		s.log.Warnf("Plaintext passwords detected, use nkeys or bcrypt")
+	}
+	if s.options().MaxPayload > discouragedPayload {
+		s.log.Warnf("Maximum payloads over %s are generally discouraged and could lead to poor performance", byteSize(discouragedPayload))
 	}
 	if s.options().ConfigFile != "" {
 		s.log.Noticef("Using configuration file: %s (%s)", s.options().ConfigFile, s.options().ConfigDigest)

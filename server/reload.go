@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"slices"
 	"time"
 
@@ -41,6 +42,9 @@ func (s *Server) Reload(o *options.Options) error {
 	}
 	s.log.SetDebug(o.Log.Debug)
 	s.log.SetTrace(o.Log.Trace)
+	if o.Monitoring.ProfBlockRate != old.Monitoring.ProfBlockRate {
+		runtime.SetBlockProfileRate(o.Monitoring.ProfBlockRate)
+	}
 	for _, c := range s.env.Registry.All() {
 		c.Recheck()
 	}

@@ -178,7 +178,8 @@ func (s *Server) Start() (err error) {
 	s.warnAbsent()
 	s.info.Store(s.baseInfo(s.advertised(s.options().Port)))
 	if err := s.startMonitor(); err != nil {
-		return err
+		//lint:ignore ST1005 the text that operators know
+		return fmt.Errorf("Can't start monitoring: %w", err)
 	}
 	if s.options().JetStream.Enabled {
 		if err := s.startStreams(s.options()); err != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net"
 	"sort"
 	"strconv"
@@ -38,6 +39,9 @@ func (s *Server) startMonitor() error {
 	so := monitor.ServerOptions{Host: m.HTTPHost, Port: m.HTTPPort, BasePath: m.HTTPBasePath}
 	if so.Host == "" {
 		so.Host = s.options().Host
+	}
+	if m.HTTPPort != 0 && m.HTTPSPort != 0 {
+		return fmt.Errorf("can't specify both HTTP (%d) and HTTPs (%d) ports", m.HTTPPort, m.HTTPSPort)
 	}
 	if m.HTTPSPort != 0 {
 		t := s.env.TLS.Load()

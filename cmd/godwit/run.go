@@ -34,7 +34,8 @@ type runner struct {
 	srv *server.Server
 	cur atomic.Pointer[options.Options]
 
-	reloading sync.Mutex // held during a reload
+	reloading sync.Mutex         // held during a reload
+	ports     *process.PortsFile // nil if there is none; guarded by reloading
 }
 
 // run runs a server with o until it is told to stop, and returns the exit status.
@@ -60,7 +61,8 @@ func (r *runner) run(o *options.Options) int {
 	defer signals.Stop()
 	if o.PidFile != "" {
 		if err := process.WritePIDFile(o.PidFile); err != nil {
-			log.Errorf("Could not write pidfile: %v", err)
+			log.Fatalf("Could not write pidfile: %v", err)
+			return 1
 		}
 	}
 	r.srv.OnReload(r.tryReload)
@@ -69,17 +71,41 @@ func (r *runner) run(o *options.Options) int {
 		log.Fatalf("%v", err)
 		return 1
 	}
-	ports := r.writePorts(o)
+	r.reloading.Lock()
+	r.ports = r.writePorts(r.cur.Load())
+	r.reloading.Unlock()
 	if r.welcome {
 		r.greet()
 	}
 	<-r.srv.Done()
-	if ports != nil {
-		if err := ports.Remove(); err != nil && !errors.Is(err, os.ErrNotExist) {
-			log.Warnf("Could not remove the ports file: %v", err)
+	r.reloading.Lock()
+	defer r.reloading.Unlock()
+	r.removePorts()
+	return 0
+}
+
+// removePorts removes the ports file, if there is one.
+func (r *runner) removePorts() {
+	if r.ports == nil {
+		return
+	}
+	if err := r.ports.Remove(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.log.Warnf("Could not remove the ports file: %v", err)
+	}
+	r.ports = nil
+}
+
+// moveFiles writes the files that next has at other places than old.
+func (r *runner) moveFiles(old, next *options.Options) {
+	if next.PidFile != old.PidFile && next.PidFile != "" {
+		if err := process.WritePIDFile(next.PidFile); err != nil {
+			r.log.Errorf("Could not write pidfile: %v", err)
 		}
 	}
-	return 0
+	if next.PortsDir != old.PortsDir {
+		r.removePorts()
+		r.ports = r.writePorts(next)
+	}
 }
 
 func (r *runner) fail(err error) int {
@@ -122,6 +148,7 @@ func (r *runner) tryReload() error {
 	if err := r.log.Reconfigure(logOptions(next)); err != nil {
 		r.log.Errorf("Could not change the log: %v", err)
 	}
+	r.moveFiles(old, next)
 	r.cur.Store(next)
 	for _, line := range lines {
 		r.log.Noticef("Reloaded: %s", line)

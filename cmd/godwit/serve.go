@@ -139,6 +139,19 @@ func reloadable(old, next *options.Options) ([]string, error) {
 
 // describe says what changed: the new value where it is a simple one, which holds no secret.
 func describe(c config.Change) string {
+	switch c.Name { // as nats-server calls them
+	case "authorization":
+		return "authorization users"
+	case "server_tags":
+		return "tags"
+	case "server_metadata":
+		return "metadata"
+	case "tls":
+		if c.New.(*options.TLS) == nil {
+			return "tls = disabled"
+		}
+		return "tls = enabled"
+	}
 	switch v := c.New.(type) {
 	case bool, int, int32, int64, string, time.Duration:
 		return fmt.Sprintf("%s = %v", c.Name, v)

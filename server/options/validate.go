@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -59,12 +60,24 @@ func checkBasics(o *Options) error {
 		return fmt.Errorf("lame duck grace period (%v) should be strictly lower than lame duck duration (%v)", o.LameDuckGrace, o.LameDuckDuration)
 	case int64(o.MaxPayload) > o.MaxPending:
 		return fmt.Errorf("max_payload (%v) cannot be higher than max_pending (%v)", o.MaxPayload, o.MaxPending)
+	case o.ClientAdvertise != "" && advertiseError(o.ClientAdvertise) != nil:
+		return fmt.Errorf("invalid client_advertise value of %s, err=%w", o.ClientAdvertise, advertiseError(o.ClientAdvertise))
 	case strings.Contains(o.ServerName, " "):
 		return ErrServerName
 	case o.MaxClosedClients < 0:
 		return ErrClosedClients
 	}
 	return nil
+}
+
+// advertiseError says what is wrong with an address that clients are told: a host, with or without a port.
+func advertiseError(addr string) error {
+	_, _, err := net.SplitHostPort(addr)
+	var bad *net.AddrError
+	if errors.As(err, &bad) && bad.Err == "missing port in address" {
+		return nil
+	}
+	return err
 }
 
 // hasUser tells whether name is a configured user or nkey.

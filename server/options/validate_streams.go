@@ -38,6 +38,9 @@ func checkDefaultDomain(o *Options, name string) error {
 		}
 		return nil
 	}
+	if name == o.SystemAccount && !o.NoSystemAccount {
+		return fmt.Errorf("system account %q can not be in default_js_domain", name)
+	}
 	if len(o.Accounts) == 0 {
 		return nil
 	}
@@ -45,8 +48,6 @@ func checkDefaultDomain(o *Options, name string) error {
 	switch {
 	case i < 0 && name != DefaultGlobalAccount:
 		return fmt.Errorf("in non operator mode, `default_js_domain` references non existing account %q", name)
-	case name == o.SystemAccount:
-		return fmt.Errorf("system account %q can not be in default_js_domain", name)
 	case i >= 0 && o.Accounts[i].JetStream != nil && o.JetStream.Enabled:
 		return fmt.Errorf("default_js_domain contains account name %q with enabled JetStream", name)
 	}
