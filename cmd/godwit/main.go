@@ -7,10 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
+	"godwit/cmd/godwit/client"
 	"godwit/server/process"
 )
 
@@ -25,9 +28,13 @@ func main() {
 // own; without one, and always under the name nats-server, the command line is that of the server.
 func start(args []string, stdout, stderr io.Writer) int {
 	p := &program{name: strings.TrimSuffix(filepath.Base(args[0]), ".exe"), stdout: stdout, stderr: stderr}
+	p.tool = &client.Tool{In: os.Stdin, Out: stdout, Err: stderr, Terminal: terminal(os.Stdin) && stdout == os.Stdout && terminal(os.Stdout)}
 	app := p.app()
 	if p.natsServer() || len(args) < 2 || app.Command(args[1]) == nil {
 		return p.serve(args[1:])
+	}
+	if slices.ContainsFunc(p.tool.Commands(), func(c *cli.Command) bool { return c.HasName(args[1]) }) {
+		return p.tool.Run(app, args)
 	}
 	if err := app.Run(args); err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", p.name, err)
@@ -41,7 +48,11 @@ type program struct {
 	name           string
 	stdout, stderr io.Writer
 	status         int
+	tool           *client.Tool
 }
+
+// terminal reports whether a person sits at a file.
+func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // natsServer reports whether the binary was called by that server's name.
 func (p *program) natsServer() bool { return p.name == "nats-server" }
@@ -56,6 +67,6 @@ func (p *program) app() *cli.App {
 		Writer:          p.stdout,
 		ErrWriter:       p.stderr,
 		ExitErrHandler:  func(*cli.Context, error) {}, // start decides
-		Commands:        []*cli.Command{p.serveCommand(), p.checkCommand()},
+		Commands:        append([]*cli.Command{p.serveCommand(), p.checkCommand()}, p.tool.Commands()...),
 	}
 }

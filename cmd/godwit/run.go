@@ -222,13 +222,13 @@ func (r *runner) greet() {
 	url := "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(addr.Port))
 	fmt.Fprintf(r.stderr, `
 Godwit is ready at %[1]s
-Try it with the nats command line tool:
+Try it; the nats command line tool does the same:
 
-  nats -s %[1]s sub 'hello.>'             # in one terminal
-  nats -s %[1]s pub hello.world hi        # in another
-  nats -s %[1]s stream add ORDERS --subjects 'orders.>' --defaults
-  nats -s %[1]s pub orders.1 'first order'
-  nats -s %[1]s stream view ORDERS
+  godwit sub 'hello.>' -s %[1]s             # in one terminal
+  godwit pub hello.world hi -s %[1]s        # in another
+  godwit stream add ORDERS --subjects 'orders.>' -s %[1]s
+  godwit pub orders.1 'first order' -J -s %[1]s
+  godwit stream view ORDERS -s %[1]s
 
 Streams are kept in %[2]s.%[3]s Ctrl-C stops the server.
 
