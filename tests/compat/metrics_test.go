@@ -2,7 +2,6 @@ package compat
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,7 +108,7 @@ func TestMonitoringDocsNameMetricsThatExist(t *testing.T) {
 		}
 		for _, m := range found {
 			if kinds[m] == "" && kinds[strings.TrimSuffix(m, "_bucket")] != "histogram" {
-				t.Error(fmt.Sprintf("%s: %s is not in /metrics", file, m))
+				t.Errorf("%s: %s is not in /metrics", file, m)
 			}
 		}
 	}
