@@ -286,3 +286,103 @@ func TestToolMessages(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+func TestToolServer(t *testing.T) {
+	s := harness.Start(t, harness.Options{Streams: true, Config: `server_name: bird
+accounts { SYS { users: [{user: sys, password: p}] }, A { jetstream: enabled, users: [{user: a, password: p}] } }
+system_account: SYS`})
+	x := newTool(t, s)
+	const sys, a = " --user sys --password p", " --user a --password p"
+	x.steps([]toolStep{
+		{args: "server info" + sys, want: []string{"Server bird", "connections", "round", "processors"}[:2]},
+		{args: "server info --json" + sys, want: []string{`"server_name": "bird"`}},
+		{args: "server info" + a, status: 1, want: []string{"no server answers", "system account"}},
+		{args: "server ping" + sys, want: []string{"bird", "round trip"}},
+		{args: "server ping --json" + sys, want: []string{`"Name": "bird"`}},
+		{args: "server ping" + a, status: 1, want: []string{"no server answers"}},
+		{args: "stream add S --subjects s.>" + a},
+		{args: "pub s.x m -J --count 5" + a},
+		{args: "consumer add S C --ack-wait 1h" + a},
+		{args: "server report connections" + sys, want: []string{"NUMBER", "SYS", "sys"}},
+		{args: "server report connections --json" + sys, want: []string{`"connections"`}},
+		{args: "server report connections --sort nothing" + sys, status: 1, want: []string{"nothing"}},
+		{args: "server report accounts" + sys, want: []string{"ACCOUNT", "SYS", "A"}},
+		{args: "server report jetstream" + sys, want: []string{"A", "S", "5"}},
+		{args: "server report jetstream" + a, status: 1, want: []string{"no server answers"}},
+		{args: "server check connection" + a, want: []string{"CONNECTION OK: round trip", "| rtt="}},
+		{args: "server check connection --format xml" + a, status: 2, want: []string{"want nagios, json or prometheus"}},
+		{args: "server check jetstream" + a, want: []string{"JETSTREAM OK: 1 streams, 1 consumers"}},
+		{args: "server check stream S --min-messages 5 --max-age 1h" + a, want: []string{"STREAM OK: 5 messages"}},
+		{args: "server check stream" + a, status: 2, want: []string{"server check stream takes: STREAM"}},
+		{args: "server check consumer S C" + a, want: []string{"CONSUMER OK: 5 messages to be delivered"}},
+		{args: "server check consumer S C --format json" + a, want: []string{`"status": "OK"`}},
+		{args: "server check consumer S C --format prometheus" + a, want: []string{`godwit_check_status{check="consumer",item="S/C"} 0`}},
+	})
+	for _, tt := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"server check stream S --min-messages 6" + a, 2, "STREAM CRITICAL: 5 messages; fewer than 6"},
+		{"server check stream NO" + a, 2, "STREAM CRITICAL: "},
+		{"server check consumer S C --warning 5" + a, 1, "CONSUMER WARNING: 5 messages"},
+		{"server check consumer S C --critical 5" + a, 2, "CONSUMER CRITICAL: 5 messages"},
+		{"server check consumer S C --max-lag 1ns" + a, 2, "the oldest has waited"},
+		{"server check connection -s nats://127.0.0.1:1", 2, "CONNECTION CRITICAL: cannot connect"},
+		{"server check connection --critical 1ns" + a, 2, "CONNECTION CRITICAL: round trip"},
+		{"server check jetstream" + sys, 3, "JETSTREAM UNKNOWN: "},
+	} {
+		if out, complaint, status := x.run("", strings.Fields(tt.args)...); status != tt.status || !strings.Contains(out, tt.want) {
+			t.Errorf("godwit %s: status %d\n%s%s", tt.args, status, out, complaint)
+		}
+	}
+}
+
+// Contexts are those of the nats tool, in both directions.
+func TestToolContexts(t *testing.T) {
+	s := harness.Start(t, harness.Options{Config: `authorization { user: u, password: "p" }`})
+	x := newTool(t, s)
+	for i, e := range x.env {
+		if strings.HasPrefix(e, "NATS_URL=") {
+			x.env[i] = "NATS_URL="
+		}
+	}
+	nats := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), harness.CLI(t), args...)
+		cmd.Env, cmd.Dir = x.env, x.dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("nats %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	x.steps([]toolStep{
+		{args: "context ls", want: []string{"there are no contexts"}},
+		{args: "context show", status: 1, want: []string{"no context is selected"}},
+		{args: "context add ours --user u --password p --description by_us --select --server " + s.URL(), want: []string{"context ours is saved", "is used from now on"}},
+		{args: "context add a/b", status: 2, want: []string{"is no name of a context"}},
+		{args: "context add ours --user v", status: 2, want: []string{"Use --force"}},
+		{args: "context ls", want: []string{"ours*", "by us"}},
+		{args: "context ls --json", want: []string{`"ours"`}},
+		{args: "context show", want: []string{"Context ours", "***"}},
+		{args: "context show --json", want: []string{`"user": "u"`}},
+		{args: "context show no", status: 1, want: []string{`there is no context "no"`}},
+		{args: "pub a b", want: []string{"published"}},
+	})
+	if out := nats("pub", "a", "b"); !strings.Contains(out, "Published") {
+		t.Error(out)
+	}
+	nats("context", "add", "theirs", "--server", s.URL(), "--user", "u", "--password", "p")
+	x.steps([]toolStep{
+		{args: "context ls", want: []string{"ours*", "theirs"}},
+		{args: "context select theirs", want: []string{"context theirs is used"}},
+		{args: "context select no", status: 1, want: []string{`there is no context "no"`}},
+		{args: "pub a b", want: []string{"published"}},
+		{args: "context rm ours", status: 2, want: []string{"Use --force"}},
+		{args: "context rm ours --force", want: []string{"context ours is deleted"}},
+		{args: "context rm ours --force", status: 1, want: []string{"there is no context"}},
+	})
+	if out := nats("context", "ls"); !strings.Contains(out, "theirs") || strings.Contains(out, "ours ") && strings.Contains(out, "by us") {
+		t.Error(out)
+	}
+}

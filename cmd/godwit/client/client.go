@@ -135,18 +135,19 @@ func nameOf(c *cli.Context) string { return strings.TrimPrefix(c.Command.HelpNam
 
 // savedContext is a context as the nats tool keeps it, as far as it matters here.
 type savedContext struct {
-	URL      string `json:"url"`
-	Token    string `json:"token"`
-	User     string `json:"user"`
-	Password string `json:"password"`
-	Creds    string `json:"creds"`
-	NKey     string `json:"nkey"`
-	Cert     string `json:"cert"`
-	Key      string `json:"key"`
-	CA       string `json:"ca"`
-	Inbox    string `json:"inbox_prefix"`
-	Domain   string `json:"jetstream_domain"`
-	TLSFirst bool   `json:"tls_first"`
+	Description string `json:"description"`
+	URL         string `json:"url"`
+	Token       string `json:"token"`
+	User        string `json:"user"`
+	Password    string `json:"password"`
+	Creds       string `json:"creds"`
+	NKey        string `json:"nkey"`
+	Cert        string `json:"cert"`
+	Key         string `json:"key"`
+	CA          string `json:"ca"`
+	Inbox       string `json:"inbox_prefix"`
+	Domain      string `json:"jetstream_domain"`
+	TLSFirst    bool   `json:"tls_first"`
 }
 
 // loadContext reads a context; without a name the selected one, if there is one.

@@ -54,7 +54,10 @@ func writeCommand(b *strings.Builder, c *cli.Command, before string) {
 	if c.Description != "" {
 		fmt.Fprintf(b, "\n%s\n", c.Description)
 	}
-	own := c.Flags[:len(c.Flags)-len(connFlags())]
+	own := c.Flags
+	if n := len(own) - len(connFlags()); n >= 0 && own[len(own)-1].Names()[0] == "timeout" {
+		own = own[:n]
+	}
 	if len(own) > 0 {
 		b.WriteString("\n")
 		writeFlags(b, own)
