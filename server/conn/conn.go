@@ -102,6 +102,7 @@ const (
 type about struct {
 	opts    protocol.Connect
 	ident   *auth.Identity
+	refused string // the account that had no room for the client; empty for most
 	tls     *monitor.TLSInfo
 	tlsInit bool // the handshake came before INFO
 	asked   bool // it has sent CONNECT

@@ -108,6 +108,11 @@ func (c *Conn) authenticate(opts *protocol.Connect) error {
 func (c *Conn) showFailed(opts *protocol.Connect) {
 	a := &about{opts: *opts}
 	a.opts.Pass, a.opts.Token, a.opts.Sig, a.opts.JWT = "", "", "", ""
+	c.showInstead(a)
+}
+
+// showInstead shows a in place of a login, unless there was one before.
+func (c *Conn) showInstead(a *about) {
 	c.mu.Lock()
 	if c.mu.acc == nil {
 		a.tls, a.tlsInit = c.mu.info.tls, c.mu.info.tlsInit
@@ -166,6 +171,9 @@ func (c *Conn) login(id *auth.Identity, req *auth.Request) error {
 func (c *Conn) enterOr(acc *account.Account, id *auth.Identity) error {
 	if err := c.enter(acc, id); err != nil {
 		if errors.Is(err, account.ErrConnections) {
+			a := &about{opts: c.opts, ident: id, refused: acc.Name()}
+			a.opts.Pass, a.opts.Token, a.opts.Sig, a.opts.JWT = "", "", "", ""
+			c.showInstead(a)
 			return &fatal{monitor.ReasonMaxAccountConnectionsExceeded, err.Error()}
 		}
 		return err

@@ -33,6 +33,8 @@ func (c *Conn) Snapshot() monitor.Conn {
 	m.Account = account.GlobalName
 	if acc != nil {
 		m.Account = acc.Name()
+	} else if info.refused != "" {
+		m.Account = info.refused
 	}
 	m.NameTag = m.Account
 	if id := info.ident; id != nil {
