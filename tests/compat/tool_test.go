@@ -386,3 +386,62 @@ func TestToolContexts(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+func TestToolObjects(t *testing.T) {
+	s := harness.Start(t, harness.Options{Streams: true})
+	x := newTool(t, s)
+	if err := os.WriteFile(filepath.Join(x.dir, "big.bin"), bytes.Repeat([]byte("0123456789"), 50_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.steps([]toolStep{
+		{args: "object ls", want: []string{"there is nothing"}},
+		{args: "object add FILES", want: []string{"bucket FILES is made"}},
+		{args: "object add X --storage tape", status: 2, want: []string{"want one of file, memory"}},
+		{args: "object put FILES big.bin --description the_file", want: []string{"big.bin has 488.3 KiB"}},
+		{args: "object put FILES --name note", in: "a note", want: []string{"note has 6 B"}},
+		{args: "object put FILES", in: "x", status: 2, want: []string{"standard input needs a --name"}},
+		{args: "object put FILES no.bin", status: 1, want: []string{"no.bin"}},
+		{args: "object put NO big.bin", status: 1, want: []string{"there is no bucket NO"}},
+		{args: "object ls", want: []string{"BUCKET", "FILES"}},
+		{args: "object ls FILES", want: []string{"big.bin", "note", "the file"}},
+		{args: "object ls FILES --json", want: []string{`"note"`}},
+		{args: "object get FILES note -O -", want: []string{"a note"}},
+		{args: "object get FILES big.bin", status: 2, want: []string{"Replace the file big.bin?"}},
+		{args: "object get FILES big.bin -O copy.bin", want: []string{"copy.bin has 488.3 KiB"}},
+		{args: "object get FILES no", status: 1, want: []string{"FILES has no file no", "godwit object ls FILES"}},
+		{args: "object info FILES big.bin", want: []string{"File big.bin", "SHA-256="}},
+		{args: "object info FILES no", status: 1, want: []string{"has no file no"}},
+		{args: "object rm FILES note", status: 2, want: []string{"Use --force"}},
+		{args: "object rm FILES note --force", want: []string{"file note is deleted"}},
+		{args: "object rm FILES note --force", status: 1, want: []string{"has no file note"}},
+		{args: "object rm FILES --force", want: []string{"bucket FILES is deleted"}},
+	})
+	a, _ := os.ReadFile(filepath.Join(x.dir, "big.bin"))
+	if b, err := os.ReadFile(filepath.Join(x.dir, "copy.bin")); err != nil || !bytes.Equal(a, b) {
+		t.Errorf("what came back differs: %v", err)
+	}
+}
+
+func TestToolBench(t *testing.T) {
+	s := harness.Start(t, harness.Options{Streams: true})
+	newTool(t, s).steps([]toolStep{
+		{args: "bench pub b --msgs 1000 --clients 2", want: []string{"publish: 1,000 messages of 128 B by 2 clients", "messages per second"}},
+		{args: "bench pub b --msgs 0", status: 2, want: []string{"--clients is to be 1 or more"}},
+		{args: "bench pub b --size 1GiB", status: 2, want: []string{"--size at most 1048576"}},
+		{args: "bench sub b --msgs 1000 --subscribers 3", want: []string{"3 subscribers have got all"}},
+		{args: "bench sub b --subscribers 0", status: 2, want: []string{"--subscribers"}},
+		{args: "bench request b --msgs 100 --size 16", want: []string{"latency p50", "p99.9"}},
+		{args: "bench request", status: 2, want: []string{"bench request takes: SUBJECT"}},
+		{args: "bench js-pub s.x --msgs 100", status: 1, want: []string{"no stream stores s.x"}},
+		{args: "stream add S --subjects s.>"},
+		{args: "bench js-pub s.x --msgs 500", want: []string{"500 messages", "stream S, file storage, 1 replicas", "sync_interval", "latency p50"}},
+		{args: "bench js-pub s.x --msgs 50 --pending 1 --json", want: []string{`"messages_per_second"`, `"p99"`}},
+		{args: "bench js-pub s.x --pending 0", status: 2, want: []string{"--pending"}},
+		{args: "bench js-consume S --msgs 500 --clients 2", want: []string{"consume: 500 messages", "acknowledgement explicit"}},
+		{args: "bench js-consume S --msgs 500 --ack none", want: []string{"acknowledgement none"}},
+		{args: "bench js-consume S --msgs 5000", status: 1, want: []string{"S has 550 messages only", "--msgs 550"}},
+		{args: "bench js-consume NO --msgs 5", status: 1, want: []string{"stream not found"}},
+		{args: "bench js-consume S --msgs 5 --ack all", status: 2, want: []string{"want one of explicit, none"}},
+		{args: "stream info S", want: []string{"550"}},
+	})
+}
