@@ -120,14 +120,19 @@ func (h *handler) Unsubscribe(sid []byte, limit uint64) error {
 	if c.mode&modeTrace != 0 {
 		c.traceIn("UNSUB", sid)
 	}
+	var ended string
 	c.mu.Lock()
 	if s := c.findLocked(sid); s != nil {
 		if limit == 0 || !c.acc.Index().Limit(s, limit) {
+			ended = s.Subject()
 			c.deleteLocked(s)
 			c.acc.Index().Unsubscribe(s)
 		}
 	}
 	c.mu.Unlock()
+	if ended != "" {
+		c.acc.Index().Unlistened(c, ended)
+	}
 	c.sender.Begin()
 	c.ok()
 	return nil

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"godwit/protocol/subject"
 )
 
 // replyPrefix opens the subjects on which responses come back to another account.
@@ -257,19 +259,24 @@ func (r *Replies) sweep(x *Index) {
 	report(x, late, statusServiceTimeout)
 }
 
-// left ends the measured requests of a connection that has gone.
-func (r *Replies) left(x *Index, from Origin) {
-	var gone []*expected
+// left ends the measured requests of a connection that has gone, or of those the ones that ended holds for, which is called
+// without a lock.
+func (r *Replies) left(x *Index, from Origin, ended func(reply []byte) bool) {
+	var candidates, gone []*expected
 	r.mu.Lock()
 	if r.mu.tracked > 0 {
 		for _, e := range r.mu.bySubj {
 			if e.measure != nil && e.measure.from == from {
-				gone = append(gone, e)
-				r.forgetLocked(e)
+				candidates = append(candidates, e)
 			}
 		}
 	}
 	r.mu.Unlock()
+	for _, e := range candidates {
+		if ended(e.reply) && r.forget(e) {
+			gone = append(gone, e)
+		}
+	}
 	if len(gone) > 0 {
 		r.sweeping.Lock()
 		defer r.sweeping.Unlock()
@@ -323,12 +330,22 @@ func (x *Index) Awaited(max int) (list []Awaited) {
 // Left says that the connection has gone: measured requests that it waits for are reported so. Others end by
 // themselves.
 func (x *Index) Left(from Origin) {
+	x.unheard(from, func([]byte) bool { return true })
+}
+
+// Unlistened is Left for a connection that has ended a subscription to the pattern: it is about the responses that nobody
+// hears any more.
+func (x *Index) Unlistened(from Origin, pattern string) {
+	x.unheard(from, func(reply []byte) bool { return subject.Match(pattern, reply) && !x.HasInterest(reply) })
+}
+
+func (x *Index) unheard(from Origin, ended func(reply []byte) bool) {
 	l := x.links.Load()
 	if l == nil {
 		return
 	}
 	for _, s := range l.measured {
-		s.To.replies.left(s.To, from)
+		s.To.replies.left(s.To, from, ended)
 	}
 }
 

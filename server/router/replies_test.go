@@ -143,6 +143,26 @@ func TestLatency(t *testing.T) {
 		send(s, pub("svc", "", "m"), 1)
 		one(metric{Status: 400, Description: "Bad Request", Time: start.UTC(), Start: start.Add(-20 * time.Millisecond).UTC()})
 
+		start = time.Now()
+		sub := asker.sub("once.*", "", "3")
+		send(s, pub("svc", "once.1", "m"), 1)
+		b.Unlistened(from, "once.*") // but it does
+		b.Unlistened(from, "in")
+		if list := metrics(t, listener); len(list) != 0 {
+			t.Errorf("got %v", list)
+		}
+		b.Unsubscribe(sub)
+		b.Unlistened(&requester{}, "once.*")
+		if list := metrics(t, listener); len(list) != 0 {
+			t.Errorf("got %v", list)
+		}
+		b.Unlistened(from, "once.*")
+		one(metric{Status: 408, Description: "Request Timeout", Time: start.UTC(), Start: start.Add(-20 * time.Millisecond).UTC()})
+		b.Unlistened(from, "once.*")
+		if list := metrics(t, listener); len(list) != 0 {
+			t.Errorf("got %v", list)
+		}
+
 		send(s, pub("svc", "in", "m"), 1)
 		b.Left(&requester{}) // somebody else
 		if list := metrics(t, listener); len(list) != 0 {

@@ -90,3 +90,32 @@ func TestUnansweredServiceIsMeasured(t *testing.T) {
 		}
 	}
 }
+
+// A requester that stops listening for the response is told of as well.
+func TestRequesterThatLeavesIsMeasured(t *testing.T) {
+	s := harness.Start(t, harness.Options{Config: accountsConfig})
+	a, b := s.Connect(t, as("a")), s.Connect(t, as("b"))
+	measured, requests := subscribe(t, a, "measured"), subscribe(t, a, "timed")
+	for _, leave := range []func(sub *nats.Subscription){
+		func(sub *nats.Subscription) {
+			if err := sub.Unsubscribe(); err != nil {
+				t.Error(err)
+			}
+		},
+		func(*nats.Subscription) { b.Close() },
+	} {
+		answers := subscribe(t, b, "answers.*")
+		if err := b.PublishRequest("timed", "answers.1", nil); err != nil {
+			t.Fatal(err)
+		}
+		next(t, requests)
+		leave(answers)
+		var m struct {
+			Status      int
+			Description string
+		}
+		if err := json.Unmarshal(next(t, measured).Data, &m); err != nil || m.Status != 408 || m.Description != "Request Timeout" {
+			t.Errorf("%v, %+v", err, m)
+		}
+	}
+}
