@@ -14,6 +14,17 @@ const (
 	Partly                // some changes take effect, the field's sentence says which
 )
 
+// String returns the word of the reference page.
+func (r Reload) String() string {
+	switch r {
+	case Live:
+		return "yes"
+	case Partly:
+		return "partly"
+	}
+	return "no"
+}
+
 // Setter puts the value that was written under key where it belongs.
 type Setter[T any] func(d *Decoder, key string, v *Value, into *T)
 
@@ -28,6 +39,8 @@ type Field[T any] struct {
 	Bounds  string // in words
 	Reload  Reload
 	Block   string // name of the block whose fields the value has
+	Named   bool   // the value is a map from names, which are free, to such blocks
+	Secret  bool   // the value is not to be shown
 	Set     Setter[T]
 }
 

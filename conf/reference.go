@@ -2,6 +2,7 @@ package conf
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,13 +24,18 @@ type Line struct {
 	Bounds  string
 	Reload  Reload
 	Block   string
+	Named   bool
+	Secret  bool
 }
+
+// Is tells whether key, in lower case, is the key or one of its aliases.
+func (l Line) Is(key string) bool { return l.Key == key || slices.Contains(l.Aliases, key) }
 
 // Section returns what the reference page says about the block.
 func (b *Block[T]) Section() Section {
 	s := Section{Name: b.Name, Doc: b.Doc}
 	for _, f := range b.fields {
-		s.Lines = append(s.Lines, Line{f.Key, f.Aliases, f.Doc, f.Type, f.Unit, f.Default, f.Bounds, f.Reload, f.Block})
+		s.Lines = append(s.Lines, Line{f.Key, f.Aliases, f.Doc, f.Type, f.Unit, f.Default, f.Bounds, f.Reload, f.Block, f.Named, f.Secret})
 	}
 	return s
 }
@@ -42,7 +48,7 @@ func Reference(title, intro string, sections []Section) string {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", s.Name, s.Doc)
 		b.WriteString("| Key | Value | Default | Reload | Meaning |\n| --- | --- | --- | --- | --- |\n")
 		for _, l := range s.Lines {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", l.keys(), l.value(), code(l.Default), l.reload(), cell(l.meaning()))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", l.keys(), l.value(), code(l.Default), l.Reload, cell(l.meaning()))
 		}
 	}
 	return b.String()
@@ -76,16 +82,6 @@ func (l Line) meaning() string {
 		return l.Doc
 	}
 	return l.Doc + " Bounds: " + l.Bounds + "."
-}
-
-func (l Line) reload() string {
-	switch l.Reload {
-	case Live:
-		return "yes"
-	case Partly:
-		return "partly"
-	}
-	return "no"
 }
 
 func code(s string) string {

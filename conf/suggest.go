@@ -7,7 +7,7 @@ import (
 
 // suggest returns words that name the known key nearest to an unknown one, or nothing if none is near.
 func (b *Block[T]) suggest(key string) string {
-	best, bestDistance := "", max(1, len(key)/3)+1
+	best, bestDistance := "", tolerance(key)
 	for _, k := range slices.Sorted(maps.Keys(b.index)) {
 		if n := distance(key, k, bestDistance); n < bestDistance {
 			best, bestDistance = k, n
@@ -17,6 +17,16 @@ func (b *Block[T]) suggest(key string) string {
 		return ""
 	}
 	return ` (did you mean "` + best + `"?)`
+}
+
+// tolerance is the distance at which a word is not near any more.
+func tolerance(key string) int { return max(1, len(key)/3) + 1 }
+
+// Distance returns how far two keys are from each other, and whether that is near: a likely slip of the pen.
+func Distance(key, known string) (n int, near bool) {
+	limit := tolerance(key)
+	n = distance(key, known, limit)
+	return n, n < limit
 }
 
 // distance counts the insertions, deletions, replacements and swaps of neighbours that make b of a. Words

@@ -67,6 +67,6 @@ func (p *program) app() *cli.App {
 		Writer:          p.stdout,
 		ErrWriter:       p.stderr,
 		ExitErrHandler:  func(*cli.Context, error) {}, // start decides
-		Commands:        append([]*cli.Command{p.serveCommand(), p.checkCommand()}, p.tool.Commands()...),
+		Commands:        append([]*cli.Command{p.serveCommand(), p.checkCommand(), p.configCommand()}, p.tool.Commands()...),
 	}
 }

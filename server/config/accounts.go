@@ -45,7 +45,7 @@ func accountBlock() *conf.Block[accountBuild] {
 		}},
 		conf.Field[A]{Key: "imports", Type: "list of maps", Block: "import", Reload: conf.Live, Doc: "What the account takes from others.", Set: setImports},
 		conf.Field[A]{Key: "exports", Type: "list of maps", Block: "export", Reload: conf.Live, Doc: "What the account offers to others.", Set: setExports},
-		conf.Field[A]{Key: "mappings", Aliases: []string{"maps"}, Type: "map", Block: "mappings", Reload: conf.Live, Doc: "Subject mappings.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *A) {
+		conf.Field[A]{Key: "mappings", Aliases: []string{"maps"}, Type: "map", Block: "mappings", Named: true, Reload: conf.Live, Doc: "Subject mappings.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *A) {
 			a.Mappings = decodeMappings(d, v)
 		}},
 		conf.Field[A]{Key: "jetstream", Type: "boolean, `enabled`, `disabled` or map", Block: "account jetstream", Reload: conf.Live, Doc: "Streams of the account.", Set: setAccountJetStream},

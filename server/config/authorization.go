@@ -22,7 +22,7 @@ func authorizationBlock() *conf.Block[authBuild] {
 		Name: "authorization",
 		Doc:  "Credentials: a single user, a token, or a list of users. In a cluster or gateway block, only a single user.",
 	}, append(credentialFields(),
-		conf.Field[authBuild]{Key: "token", Type: "string", Reload: conf.Live, Doc: "Token that all clients share; plain or a bcrypt hash.", Set: conf.Str(func(a *authBuild) *string { return &a.Token })},
+		conf.Field[authBuild]{Key: "token", Secret: true, Type: "string", Reload: conf.Live, Doc: "Token that all clients share; plain or a bcrypt hash.", Set: conf.Str(func(a *authBuild) *string { return &a.Token })},
 		conf.Field[authBuild]{Key: "users", Type: "list of maps", Block: "user", Reload: conf.Live, Doc: "Users.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *authBuild) {
 			a.Users = decodeUsers(d, v)
 		}},
@@ -40,7 +40,7 @@ func authorizationBlock() *conf.Block[authBuild] {
 func credentialFields() []conf.Field[authBuild] {
 	return []conf.Field[authBuild]{
 		{Key: "user", Aliases: []string{"username"}, Type: "string", Reload: conf.Live, Doc: "Name of the single user.", Set: conf.Str(func(a *authBuild) *string { return &a.Username })},
-		{Key: "pass", Aliases: []string{"password"}, Type: "string", Reload: conf.Live, Doc: "Password of the single user; plain or a bcrypt hash.", Set: conf.Str(func(a *authBuild) *string { return &a.Password })},
+		{Key: "pass", Aliases: []string{"password"}, Secret: true, Type: "string", Reload: conf.Live, Doc: "Password of the single user; plain or a bcrypt hash.", Set: conf.Str(func(a *authBuild) *string { return &a.Password })},
 		{Key: "timeout", Type: "seconds or duration", Default: "2", Reload: conf.Live, Doc: "Time for a login. Above 60 s there is a warning.", Set: setAuthTimeout},
 	}
 }
@@ -126,7 +126,7 @@ func userBlock() *conf.Block[options.User] {
 		NotMap: func(d *conf.Decoder, v *conf.Value) { d.Errorf(v, "Expected user entry to be a map/struct, got %v", v) },
 	},
 		conf.Field[options.User]{Key: "user", Aliases: []string{"username"}, Type: "string", Reload: conf.Live, Doc: "Name.", Set: conf.Str(func(u *options.User) *string { return &u.Username })},
-		conf.Field[options.User]{Key: "pass", Aliases: []string{"password"}, Type: "string", Reload: conf.Live, Doc: "Password; plain or a bcrypt hash.", Set: conf.Str(func(u *options.User) *string { return &u.Password })},
+		conf.Field[options.User]{Key: "pass", Aliases: []string{"password"}, Secret: true, Type: "string", Reload: conf.Live, Doc: "Password; plain or a bcrypt hash.", Set: conf.Str(func(u *options.User) *string { return &u.Password })},
 		conf.Field[options.User]{Key: "nkey", Type: "string", Reload: conf.Live, Doc: "Public user nkey, instead of name and password.", Set: conf.Str(func(u *options.User) *string { return &u.Nkey })},
 		conf.Field[options.User]{Key: "permissions", Aliases: []string{"permission", "authorization"}, Type: "map", Block: "permissions", Reload: conf.Live, Doc: "What the user may publish and subscribe to.", Set: func(d *conf.Decoder, _ string, v *conf.Value, u *options.User) {
 			u.Permissions = decodePermissions(d, v)

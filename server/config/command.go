@@ -148,10 +148,7 @@ func (c *Command) run() error {
 func (c *Command) options(path string) (o *options.Options, warnings []string, err error) {
 	o = options.Defaults()
 	if path == "" {
-		o.JetStream.Enabled = c.Name == Godwit
-		if o.JetStream.Enabled {
-			o.JetStream.StoreDir = options.DefaultStoreDir
-		}
+		c.startOptions(o)
 	} else if warnings, err = loadInto(conf.Loader{}, path, o); err != nil {
 		return nil, nil, err
 	}
@@ -163,6 +160,13 @@ func (c *Command) options(path string) (o *options.Options, warnings []string, e
 		return nil, nil, err
 	}
 	return o, warnings, nil
+}
+
+// startOptions are what a server without a configuration file has beside the defaults: Godwit keeps streams.
+func (c *Command) startOptions(o *options.Options) {
+	if o.JetStream.Enabled = c.Name == Godwit; o.JetStream.Enabled {
+		o.JetStream.StoreDir = options.DefaultStoreDir
+	}
 }
 
 // Reload reads the file again, puts the same flags over it and checks the whole. The options are new; what

@@ -212,8 +212,8 @@ func importBlock() *conf.Block[importBuild] {
 		Name: "import", Doc: "A stream or a service of another account.",
 		NotMap: mustBeMap("Import Items should be a map with type entry, got %s"),
 	},
-		conf.Field[I]{Key: "stream", Type: "map with `account` and `subject`", Reload: conf.Live, Doc: "Stream of another account.", Set: setImported(options.StreamExchange, "stream", "Stream")},
-		conf.Field[I]{Key: "service", Type: "map with `account` and `subject`", Reload: conf.Live, Doc: "Service of another account.", Set: setImported(options.ServiceExchange, "service", "Service")},
+		conf.Field[I]{Key: "stream", Type: "map", Block: "import source", Reload: conf.Live, Doc: "Stream of another account.", Set: setImported(options.StreamExchange, "stream", "Stream")},
+		conf.Field[I]{Key: "service", Type: "map", Block: "import source", Reload: conf.Live, Doc: "Service of another account.", Set: setImported(options.ServiceExchange, "service", "Service")},
 		conf.Field[I]{Key: "prefix", Type: "string", Reload: conf.Live, Doc: "Streams: put in front of the subjects.", Set: func(d *conf.Decoder, _ string, v *conf.Value, i *I) {
 			if s, ok := d.String(v); ok {
 				i.Prefix, i.prefixAt = s, v
@@ -233,10 +233,20 @@ func importBlock() *conf.Block[importBuild] {
 	)
 }
 
+// importSourceBlock declares what an import names; messages call it title.
+func importSourceBlock(title string) *conf.Block[importBuild] {
+	type I = importBuild
+	return conf.NewBlock(conf.Block[I]{
+		Name: "import source", Doc: "What an import takes.",
+		NotMap: mustBeMap(title + " entry should be an account map, got %s"),
+	},
+		conf.Field[I]{Key: "account", Type: "string", Reload: conf.Live, Doc: "The account that exports it; required.", Set: conf.Str(func(i *I) *string { return &i.Account })},
+		conf.Field[I]{Key: "subject", Type: "subject", Reload: conf.Live, Doc: "Its subject there; required.", Set: conf.Str(func(i *I) *string { return &i.Subject })},
+	)
+}
+
 func setImported(kind options.ExchangeKind, what, title string) conf.Setter[importBuild] {
-	source := conf.NewBlock(conf.Block[importBuild]{NotMap: mustBeMap(title + " entry should be an account map, got %s")},
-		conf.Field[importBuild]{Key: "account", Set: conf.Str(func(i *importBuild) *string { return &i.Account })},
-		conf.Field[importBuild]{Key: "subject", Set: conf.Str(func(i *importBuild) *string { return &i.Subject })})
+	source := importSourceBlock(title)
 	return func(d *conf.Decoder, _ string, v *conf.Value, i *importBuild) {
 		if i.seen && i.Kind != kind {
 			other := "service"

@@ -31,6 +31,10 @@ func jetStreamBlock() *conf.Block[build] {
 	text := func(key, doc string, at func(*options.JetStream) *string, aliases ...string) conf.Field[build] {
 		return conf.Field[build]{Key: key, Aliases: aliases, Type: "string", Doc: doc, Set: conf.Str(func(b *build) *string { return at(&b.JetStream) })}
 	}
+	secret := func(f conf.Field[build]) conf.Field[build] {
+		f.Secret = true
+		return f
+	}
 	return conf.NewBlock(conf.Block[build]{
 		Name: "jetstream",
 		Doc:  "Streams. Sizes are integers, or strings that end in K, M, G or T (powers of 1024).",
@@ -71,8 +75,8 @@ func jetStreamBlock() *conf.Block[build] {
 			}
 			b.JetStream.Strict = v.Flag
 		}},
-		text("encryption_key", "Key from which files are encrypted.", func(j *options.JetStream) *string { return &j.EncryptionKey }, "key", "ek"),
-		text("prev_encryption_key", "Key of files written before the key was changed.", func(j *options.JetStream) *string { return &j.PrevEncryptionKey }, "prev_key", "prev_ek"),
+		secret(text("encryption_key", "Key from which files are encrypted.", func(j *options.JetStream) *string { return &j.EncryptionKey }, "key", "ek")),
+		secret(text("prev_encryption_key", "Key of files written before the key was changed.", func(j *options.JetStream) *string { return &j.PrevEncryptionKey }, "prev_key", "prev_ek")),
 		conf.Field[build]{Key: "cipher", Type: "`chacha` (`chachapoly`) or `aes`", Default: "chacha", Doc: "How files are encrypted.", Set: cipher(func(b *build) *options.Cipher { return &b.JetStream.Cipher })},
 		conf.Field[build]{Key: "tpm", Type: "map", Block: "tpm", Doc: "Keep the encryption key in a trusted platform module.", Set: func(d *conf.Decoder, _ string, v *conf.Value, b *build) {
 			t := &options.TPM{}
@@ -202,8 +206,8 @@ func tpmBlock() *conf.Block[options.TPM] {
 		NotMap: mustBeMap("Expected a map to define JetStreamLimits, got %s"),
 	},
 		conf.Field[T]{Key: "keys_file", Type: "path", Doc: "File of the sealed key.", Set: conf.Str(func(t *T) *string { return &t.KeysFile })},
-		conf.Field[T]{Key: "encryption_password", Type: "string", Doc: "Password of the sealed key.", Set: conf.Str(func(t *T) *string { return &t.EncryptionPassword })},
-		conf.Field[T]{Key: "srk_password", Type: "string", Doc: "Password of the storage root key.", Set: conf.Str(func(t *T) *string { return &t.SRKPassword })},
+		conf.Field[T]{Key: "encryption_password", Secret: true, Type: "string", Doc: "Password of the sealed key.", Set: conf.Str(func(t *T) *string { return &t.EncryptionPassword })},
+		conf.Field[T]{Key: "srk_password", Secret: true, Type: "string", Doc: "Password of the storage root key.", Set: conf.Str(func(t *T) *string { return &t.SRKPassword })},
 		conf.Field[T]{Key: "pcr", Type: "integer", Default: "22", Doc: "Platform configuration register.", Set: conf.Number(func(t *T) *int { return &t.PCR })},
 		conf.Field[T]{Key: "cipher", Type: "`chacha` (`chachapoly`) or `aes`", Default: "chacha", Doc: "How files are encrypted.", Set: cipher(func(t *T) *options.Cipher { return &t.Cipher })},
 	)

@@ -74,7 +74,7 @@ func leafAuthBlock() *conf.Block[leafAuthBuild] {
 	type A = leafAuthBuild
 	return conf.NewBlock(conf.Block[A]{Name: "leafnodes authorization", Doc: "Who may connect as a leaf."},
 		conf.Field[A]{Key: "user", Aliases: []string{"username"}, Type: "string", Doc: "Name of the single user.", Set: conf.Str(func(a *A) *string { return &a.Username })},
-		conf.Field[A]{Key: "pass", Aliases: []string{"password"}, Type: "string", Doc: "Its password.", Set: conf.Str(func(a *A) *string { return &a.Password })},
+		conf.Field[A]{Key: "pass", Aliases: []string{"password"}, Secret: true, Type: "string", Doc: "Its password.", Set: conf.Str(func(a *A) *string { return &a.Password })},
 		conf.Field[A]{Key: "nkey", Type: "string", Doc: "Public user nkey, instead of name and password.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *A) {
 			s, ok := d.String(v)
 			switch {
@@ -89,8 +89,22 @@ func leafAuthBlock() *conf.Block[leafAuthBuild] {
 		conf.Field[A]{Key: "timeout", Type: "seconds or duration", Default: "2", Doc: "Time for a login.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *A) {
 			authTimeout(d, v, &a.authBuild, "leafnode authorization")
 		}},
-		conf.Field[A]{Key: "users", Type: "list of maps", Doc: "Users, each with `user`, `pass`, `account` and `proxy_required`.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *A) { a.Users = decodeLeafUsers(d, v) }},
+		conf.Field[A]{Key: "users", Type: "list of maps", Block: "leafnodes user", Doc: "Users.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *A) { a.Users = decodeLeafUsers(d, v) }},
 		conf.Field[A]{Key: "proxy_required", Type: "boolean", Default: "false", Doc: "Leaves must come through a trusted proxy.", Set: conf.Flag(func(a *A) *bool { return &a.ProxyRequired })},
+	)
+}
+
+// leafUserBlock declares a user of the authorization block of leaf nodes.
+func leafUserBlock() *conf.Block[options.User] {
+	type U = options.User
+	return conf.NewBlock(conf.Block[U]{
+		Name: "leafnodes user", Doc: "A user as whom leaves log in.",
+		NotMap: func(d *conf.Decoder, v *conf.Value) { d.Errorf(v, "Expected user entry to be a map/struct, got %v", v) },
+	},
+		conf.Field[U]{Key: "user", Aliases: []string{"username"}, Type: "string", Doc: "Name.", Set: conf.Str(func(u *U) *string { return &u.Username })},
+		conf.Field[U]{Key: "pass", Aliases: []string{"password"}, Secret: true, Type: "string", Doc: "Password.", Set: conf.Str(func(u *U) *string { return &u.Password })},
+		conf.Field[U]{Key: "account", Type: "string", Doc: "Account that the leaf joins.", Set: conf.Str(func(u *U) *string { return &u.Account })},
+		conf.Field[U]{Key: "proxy_required", Type: "boolean", Default: "false", Doc: "The leaf must come through a trusted proxy.", Set: conf.Flag(func(u *U) *bool { return &u.ProxyRequired })},
 	)
 }
 
@@ -100,13 +114,7 @@ func decodeLeafUsers(d *conf.Decoder, v *conf.Value) []*options.User {
 		return nil
 	}
 	type U = options.User
-	entry := conf.NewBlock(conf.Block[U]{NotMap: func(d *conf.Decoder, v *conf.Value) {
-		d.Errorf(v, "Expected user entry to be a map/struct, got %v", v)
-	}},
-		conf.Field[U]{Key: "user", Aliases: []string{"username"}, Set: conf.Str(func(u *U) *string { return &u.Username })},
-		conf.Field[U]{Key: "pass", Aliases: []string{"password"}, Set: conf.Str(func(u *U) *string { return &u.Password })},
-		conf.Field[U]{Key: "account", Set: conf.Str(func(u *U) *string { return &u.Account })},
-		conf.Field[U]{Key: "proxy_required", Set: conf.Flag(func(u *U) *bool { return &u.ProxyRequired })})
+	entry := leafUserBlock()
 	users := make([]*U, 0, len(v.List))
 	for _, e := range v.List {
 		u := &U{}

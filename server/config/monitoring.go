@@ -45,9 +45,9 @@ func monitoringUserBlock() *conf.Block[options.MonitoringUser] {
 	type U = options.MonitoringUser
 	return conf.NewBlock(conf.Block[U]{Name: "monitoring user", Doc: "One who may use the monitoring endpoints. Not in nats-server."},
 		conf.Field[U]{Key: "user", Type: "string", Reload: conf.Live, Doc: "Name.", Set: conf.Str(func(u *U) *string { return &u.Name })},
-		conf.Field[U]{Key: "password", Aliases: []string{"pass"}, Type: "string", Reload: conf.Live, Doc: "Password, or its bcrypt hash.", Set: conf.Str(func(u *U) *string { return &u.Password })},
+		conf.Field[U]{Key: "password", Aliases: []string{"pass"}, Type: "string", Secret: true, Reload: conf.Live, Doc: "Password, or its bcrypt hash.", Set: conf.Str(func(u *U) *string { return &u.Password })},
 		conf.Field[U]{Key: "messages", Type: "boolean", Default: "false", Reload: conf.Live, Doc: "The dashboard shows stored messages.", Set: conf.Flag(func(u *U) *bool { return &u.Messages })},
-		conf.Field[U]{Key: "token", Type: "string", Reload: conf.Live, Doc: "Instead of name and password: a bearer token, or its bcrypt hash.", Set: conf.Str(func(u *U) *string { return &u.Token })},
+		conf.Field[U]{Key: "token", Type: "string", Secret: true, Reload: conf.Live, Doc: "Instead of name and password: a bearer token, or its bcrypt hash.", Set: conf.Str(func(u *U) *string { return &u.Token })},
 	)
 }
 

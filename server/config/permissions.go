@@ -20,9 +20,9 @@ func permissionsBlock() *conf.Block[options.Permissions] {
 			d.Errorf(v, "Expected permissions to be a map/struct, got %v", v)
 		},
 	},
-		conf.Field[options.Permissions]{Key: "publish", Aliases: []string{"pub", "import"}, Type: "subject, list of subjects, or map with `allow` and `deny`", Reload: conf.Live, Doc: "Subjects that may be published to. Denied ones beat allowed ones.",
+		conf.Field[options.Permissions]{Key: "publish", Aliases: []string{"pub", "import"}, Type: "subject, list of subjects, or map", Block: "subject permissions", Reload: conf.Live, Doc: "Subjects that may be published to. Denied ones beat allowed ones.",
 			Set: subjectPermission(false, func(p *options.Permissions) **options.SubjectPermission { return &p.Publish })},
-		conf.Field[options.Permissions]{Key: "subscribe", Aliases: []string{"sub", "export"}, Type: "subject, list of subjects, or map with `allow` and `deny`", Reload: conf.Live, Doc: "Subjects that may be subscribed to. A queue name may follow the subject, after a blank.",
+		conf.Field[options.Permissions]{Key: "subscribe", Aliases: []string{"sub", "export"}, Type: "subject, list of subjects, or map", Block: "subject permissions", Reload: conf.Live, Doc: "Subjects that may be subscribed to. A queue name may follow the subject, after a blank.",
 			Set: subjectPermission(true, func(p *options.Permissions) **options.SubjectPermission { return &p.Subscribe })},
 		conf.Field[options.Permissions]{Key: "allow_responses", Aliases: []string{"publish_allow_responses"}, Type: "boolean or map", Block: "allow_responses", Reload: conf.Live, Doc: "Permit publishing to the reply subjects of received messages.", Set: setResponses},
 	)
@@ -47,17 +47,26 @@ func subjectPermission(queues bool, at func(*options.Permissions) **options.Subj
 			sp.Allow = subjects(d, v, queues)
 			return
 		}
-		lists := conf.NewBlock(conf.Block[options.SubjectPermission]{Unknown: func(key string) string {
-			return fmt.Sprintf("Unknown field name %q parsing subject permissions, only 'allow' or 'deny' are permitted", key)
-		}},
-			conf.Field[options.SubjectPermission]{Key: "allow", Set: func(d *conf.Decoder, _ string, v *conf.Value, sp *options.SubjectPermission) {
-				sp.Allow = subjects(d, v, queues)
-			}},
-			conf.Field[options.SubjectPermission]{Key: "deny", Set: func(d *conf.Decoder, _ string, v *conf.Value, sp *options.SubjectPermission) {
-				sp.Deny = subjects(d, v, queues)
-			}})
-		lists.Decode(d, v, sp)
+		subjectPermissionBlock(queues).Decode(d, v, sp)
 	}
+}
+
+// subjectPermissionBlock declares the map of one direction.
+func subjectPermissionBlock(queues bool) *conf.Block[options.SubjectPermission] {
+	type P = options.SubjectPermission
+	return conf.NewBlock(conf.Block[P]{
+		Name: "subject permissions", Doc: "Subjects of one direction.",
+		Unknown: func(key string) string {
+			return fmt.Sprintf("Unknown field name %q parsing subject permissions, only 'allow' or 'deny' are permitted", key)
+		},
+	},
+		conf.Field[P]{Key: "allow", Type: "subject or list of subjects", Reload: conf.Live, Doc: "What is allowed; default is everything.", Set: func(d *conf.Decoder, _ string, v *conf.Value, p *P) {
+			p.Allow = subjects(d, v, queues)
+		}},
+		conf.Field[P]{Key: "deny", Type: "subject or list of subjects", Reload: conf.Live, Doc: "What is denied although it is allowed.", Set: func(d *conf.Decoder, _ string, v *conf.Value, p *P) {
+			p.Deny = subjects(d, v, queues)
+		}},
+	)
 }
 
 // subjects reads a subject or a list of subjects for permissions.

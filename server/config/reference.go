@@ -15,24 +15,27 @@ func Reference() string {
 			"A *duration* is a string such as `2s`, `1m30s` or `500ms`; a plain number is seconds, with a warning unless\n"+
 			"seconds are named as well. A *size* is an integer, which may have a unit: `k`, `m`, `g`, `t` for powers of 1000,\n"+
 			"`kb`, `mb`, `gb`, `tb` for powers of 1024. Ports: -1 lets the system choose.",
-		sections())
+		Sections())
 }
 
-// sections lists all blocks in the order of the page.
-func sections() []conf.Section {
+// Sections lists all blocks in the order of the page: every key that a file may have.
+func Sections() []conf.Section {
 	return []conf.Section{
 		topBlock().Section(),
 		tlsBlock().Section(),
+		certPairBlock().Section(),
 		ocspPeerBlock().Section(),
 		authorizationBlock().Section(),
 		userBlock().Section(),
 		permissionsBlock().Section(),
+		subjectPermissionBlock(true).Section(),
 		responsesBlock().Section(),
 		calloutBlock().Section(),
 		accountBlock().Section(),
 		exportBlock().Section(),
 		latencyBlock().Section(),
 		importBlock().Section(),
+		importSourceBlock("").Section(),
 		mappingBlock().Section(),
 		accountLimitsBlock().Section(),
 		accountJetStreamBlock().Section(),
@@ -49,8 +52,11 @@ func sections() []conf.Section {
 		remoteGatewayBlock().Section(),
 		leafBlock().Section(),
 		leafAuthBlock().Section(),
+		leafUserBlock().Section(),
 		remoteBlock().Section(),
+		migrateBlock().Section(),
 		proxyBlock().Section(),
+		proxyTLSBlock().Section(),
 		websocketBlock().Section(),
 		mqttBlock().Section(),
 		listenerAuthBlock().Section(),
@@ -58,6 +64,7 @@ func sections() []conf.Section {
 		monitoringLoginBlock().Section(),
 		monitoringUserBlock().Section(),
 		proxiesBlock().Section(),
+		trustedProxyBlock().Section(),
 		ocspBlock().Section(),
 		ocspCacheBlock().Section(),
 	}

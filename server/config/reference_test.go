@@ -36,13 +36,13 @@ func TestReference(t *testing.T) {
 
 func TestReferenceIsComplete(t *testing.T) {
 	names := make(map[string]bool)
-	for _, s := range sections() {
+	for _, s := range Sections() {
 		if names[s.Name] || s.Doc == "" {
 			t.Errorf("section %q is there twice, or without a sentence", s.Name)
 		}
 		names[s.Name] = true
 	}
-	for _, s := range sections() {
+	for _, s := range Sections() {
 		for _, l := range s.Lines {
 			if l.Doc == "" || l.Type == "" || !strings.HasSuffix(l.Doc, ".") && !strings.HasSuffix(l.Doc, ")") {
 				t.Errorf("%s.%s lacks a sentence or a type", s.Name, l.Key)
@@ -94,7 +94,7 @@ func TestDocumentedKeys(t *testing.T) {
 			"consumer_inactive_threshold consumer_auto_cleanup reject_qos2_publish downgrade_qos2_subscribe",
 	}
 	found := make(map[string]map[string]bool)
-	for _, s := range sections() {
+	for _, s := range Sections() {
 		found[s.Name] = make(map[string]bool)
 		for _, l := range s.Lines {
 			for _, k := range append([]string{l.Key}, l.Aliases...) {

@@ -36,7 +36,7 @@ func remoteIdentityFields() []conf.Field[options.RemoteLeaf] {
 				}
 			}
 		}},
-		{Key: "nkey", Aliases: []string{"seed"}, Type: "string", Doc: "Seed of a user nkey to log in with.", Set: setRemoteNkey},
+		{Key: "nkey", Aliases: []string{"seed"}, Secret: true, Type: "string", Doc: "Seed of a user nkey to log in with.", Set: setRemoteNkey},
 		{Key: "tls", Type: "map", Block: "tls", Reload: conf.Live, Doc: "TLS of the connection.", Set: func(d *conf.Decoder, _ string, v *conf.Value, r *R) { r.TLS = decodeTLS(d, v, tlsPlain) }},
 		{Key: "proxy", Type: "map", Block: "proxy", Reload: conf.Partly, Doc: "HTTP proxy through which to connect, for WebSocket URLs. Its tls can be reloaded.", Set: setProxy},
 	}
@@ -57,7 +57,7 @@ func remoteBehaviourFields() []conf.Field[options.RemoteLeaf] {
 		flag("no_randomize", "Try the URLs in their order.", conf.Restart, func(r *R) *bool { return &r.NoRandomize }, "dont_randomize"),
 		flag("ws_compression", "Compress WebSocket frames.", conf.Restart, func(r *R) *bool { return &r.WSCompression }, "ws_compress", "websocket_compress", "websocket_compression"),
 		flag("ws_no_masking", "Do not mask WebSocket frames.", conf.Restart, func(r *R) *bool { return &r.WSNoMasking }, "websocket_no_masking"),
-		{Key: "jetstream_cluster_migrate", Aliases: []string{"js_cluster_migrate"}, Type: "boolean or map with `leader_migrate_delay`", Default: "false", Doc: "Give up leadership of streams when the connection is lost, after the delay.", Set: setMigrate},
+		{Key: "jetstream_cluster_migrate", Aliases: []string{"js_cluster_migrate"}, Type: "boolean or map", Block: "migrate", Default: "false", Doc: "Give up leadership of streams when the connection is lost, after the delay.", Set: setMigrate},
 		flag("isolate_leafnode_interest", "Do not pass subscriptions of other leaves on.", conf.Restart, func(r *R) *bool { return &r.IsolateInterest }, "isolate"),
 		flag("request_isolation", "Ask the other side to do that.", conf.Restart, func(r *R) *bool { return &r.RequestIsolation }),
 		{Key: "compression", Type: "boolean, string or map", Block: "compression", Default: "s2_auto", Reload: conf.Live, Doc: "Compression of the connection.", Set: compression(options.CompressionAuto, func(r *R) *options.Compression { return &r.Compression })},
@@ -97,15 +97,20 @@ func setRemoteNkey(d *conf.Decoder, _ string, v *conf.Value, r *options.RemoteLe
 	}
 }
 
-func setMigrate(d *conf.Decoder, _ string, v *conf.Value, r *options.RemoteLeaf) {
+// migrateBlock declares the map of jetstream_cluster_migrate. Unknown keys in it mean nothing.
+func migrateBlock() *conf.Block[options.RemoteLeaf] {
 	type R = options.RemoteLeaf
+	return conf.NewBlock(conf.Block[R]{Name: "migrate", Doc: "How leadership of streams is given up. A map switches it on.", Lenient: true},
+		conf.Field[R]{Key: "leader_migrate_delay", Type: "duration", Default: "0", Doc: "Time without the connection before that.", Set: conf.Span("leader_migrate_delay", func(r *R) *time.Duration { return &r.MigrateDelay })})
+}
+
+func setMigrate(d *conf.Decoder, _ string, v *conf.Value, r *options.RemoteLeaf) {
 	switch v.Kind {
 	case conf.Bool:
 		r.Migrate = v.Flag
 	case conf.MapKind:
 		r.Migrate = true
-		conf.NewBlock(conf.Block[R]{Lenient: true},
-			conf.Field[R]{Key: "leader_migrate_delay", Set: conf.Span("leader_migrate_delay", func(r *R) *time.Duration { return &r.MigrateDelay })}).Decode(d, v, r)
+		migrateBlock().Decode(d, v, r)
 	default:
 		d.Errorf(v, "Expected boolean or map for jetstream_cluster_migrate, got %s", v.GoType())
 	}
@@ -120,9 +125,9 @@ func proxyBlock() *conf.Block[options.HTTPProxy] {
 	},
 		conf.Field[P]{Key: "url", Type: "URL", Doc: "Its address, `http` or `https`.", Set: conf.Str(func(p *P) *string { return &p.URL })},
 		conf.Field[P]{Key: "username", Type: "string", Doc: "User at the proxy.", Set: conf.Str(func(p *P) *string { return &p.Username })},
-		conf.Field[P]{Key: "password", Type: "string", Doc: "Password at the proxy.", Set: conf.Str(func(p *P) *string { return &p.Password })},
+		conf.Field[P]{Key: "password", Secret: true, Type: "string", Doc: "Password at the proxy.", Set: conf.Str(func(p *P) *string { return &p.Password })},
 		conf.Field[P]{Key: "timeout", Type: "duration", Doc: "Time to connect through the proxy.", Set: conf.Span("proxy timeout", func(p *P) *time.Duration { return &p.Timeout })},
-		conf.Field[P]{Key: "tls", Type: "map", Block: "tls", Reload: conf.Live, Doc: "TLS of the connection to the proxy.", Set: func(d *conf.Decoder, _ string, v *conf.Value, p *P) { p.TLS = decodeTLS(d, v, tlsProxy) }},
+		conf.Field[P]{Key: "tls", Type: "map", Block: "proxy tls", Reload: conf.Live, Doc: "TLS of the connection to the proxy.", Set: func(d *conf.Decoder, _ string, v *conf.Value, p *P) { p.TLS = decodeTLS(d, v, tlsProxy) }},
 	)
 }
 

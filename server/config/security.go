@@ -16,8 +16,8 @@ import (
 func securityFields() []conf.Field[build] {
 	return slices.Concat([]conf.Field[build]{
 		{Key: "authorization", Type: "map", Block: "authorization", Reload: conf.Live, Doc: "Who may log in. Clients that may no longer are disconnected by a reload.", Set: setAuthorization},
-		{Key: "accounts", Type: "map or list of names", Block: "accounts", Reload: conf.Live, Doc: "Accounts: separate subject spaces with users of their own.", Set: setAccounts},
-		{Key: "mappings", Aliases: []string{"maps"}, Type: "map", Block: "mappings", Reload: conf.Live, Doc: "Subject mappings of the global account.", Set: func(d *conf.Decoder, _ string, v *conf.Value, b *build) {
+		{Key: "accounts", Type: "map or list of names", Block: "accounts", Named: true, Reload: conf.Live, Doc: "Accounts: separate subject spaces with users of their own.", Set: setAccounts},
+		{Key: "mappings", Aliases: []string{"maps"}, Type: "map", Block: "mappings", Named: true, Reload: conf.Live, Doc: "Subject mappings of the global account.", Set: func(d *conf.Decoder, _ string, v *conf.Value, b *build) {
 			b.Mappings = decodeMappings(d, v)
 		}},
 		{Key: "quotas", Type: "map", Block: "quotas", Reload: conf.Live, Doc: "What accounts and users may publish per second that have no `quota` of their own. Not in nats-server.", Set: func(d *conf.Decoder, _ string, v *conf.Value, b *build) {
@@ -45,8 +45,7 @@ func proxiesBlock() *conf.Block[options.Proxies] {
 	return conf.NewBlock(conf.Block[options.Proxies]{
 		Name: "proxies", Doc: "Proxies whose signature of a login is trusted.",
 		NotMap: mustBeMap("expected proxies to be a map/struct, got %s"),
-	}, conf.Field[options.Proxies]{Key: "trusted", Type: "list of maps", Reload: conf.Live,
-		Doc: "One map for each proxy with its public nkey under `key` (`public_key`).", Set: setTrustedProxies})
+	}, conf.Field[options.Proxies]{Key: "trusted", Type: "list of maps", Block: "trusted proxy", Reload: conf.Live, Doc: "The proxies.", Set: setTrustedProxies})
 }
 
 func setProxies(d *conf.Decoder, _ string, v *conf.Value, b *build) {
@@ -56,22 +55,30 @@ func setProxies(d *conf.Decoder, _ string, v *conf.Value, b *build) {
 	}
 }
 
+// trustedProxyBlock declares an entry of the list of proxies.
+func trustedProxyBlock() *conf.Block[options.Proxies] {
+	type P = options.Proxies
+	return conf.NewBlock(conf.Block[P]{
+		Name: "trusted proxy", Doc: "A proxy.",
+		NotMap: mustBeMap("expected proxies' trusted entry to be a map/struct, got %s"),
+	}, conf.Field[P]{Key: "key", Aliases: []string{"public_key"}, Type: "string", Reload: conf.Live, Doc: "Its public nkey.", Set: func(d *conf.Decoder, _ string, v *conf.Value, p *P) {
+		key, ok := d.String(v)
+		switch {
+		case !ok:
+		case !nkeys.IsValidPublicKey(key):
+			d.Errorf(v, "invalid proxy key %q", key)
+		default:
+			p.Trusted = append(p.Trusted, key)
+		}
+	}})
+}
+
 func setTrustedProxies(d *conf.Decoder, _ string, v *conf.Value, p *options.Proxies) {
 	if v.Kind != conf.List {
 		d.Errorf(v, "expected proxies' trusted field to be an array, got %s", v.GoType())
 		return
 	}
-	entry := conf.NewBlock(conf.Block[options.Proxies]{NotMap: mustBeMap("expected proxies' trusted entry to be a map/struct, got %s")},
-		conf.Field[options.Proxies]{Key: "key", Aliases: []string{"public_key"}, Set: func(d *conf.Decoder, _ string, v *conf.Value, p *options.Proxies) {
-			key, ok := d.String(v)
-			switch {
-			case !ok:
-			case !nkeys.IsValidPublicKey(key):
-				d.Errorf(v, "invalid proxy key %q", key)
-			default:
-				p.Trusted = append(p.Trusted, key)
-			}
-		}})
+	entry := trustedProxyBlock()
 	for _, e := range v.List {
 		entry.Decode(d, e, p)
 	}

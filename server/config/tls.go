@@ -116,7 +116,7 @@ func tlsFileFields() []conf.Field[tlsBuild] {
 		{Key: "cert_file", Type: "path", Reload: conf.Live, Doc: "Certificate, in PEM form. Needs key_file.", Set: tlsFile(func(t *tlsBuild) *string { return &t.CertFile })},
 		{Key: "key_file", Type: "path", Reload: conf.Live, Doc: "Private key of the certificate.", Set: tlsFile(func(t *tlsBuild) *string { return &t.KeyFile })},
 		{Key: "ca_file", Type: "path", Reload: conf.Live, Doc: "Certificates that sign those of the other side; default are the system's.", Set: tlsFile(func(t *tlsBuild) *string { return &t.CAFile })},
-		{Key: "certs", Aliases: []string{"certificates"}, Type: "list of maps", Reload: conf.Live, Doc: "Several certificates instead of one, each with `cert_file` and `key_file`.", Set: setCerts},
+		{Key: "certs", Aliases: []string{"certificates"}, Type: "list of maps", Block: "certificate", Reload: conf.Live, Doc: "Several certificates instead of one.", Set: setCerts},
 		{Key: "insecure", Type: "boolean", Default: "false", Reload: conf.Live, Doc: "Connections that the server makes do not check the other side's certificate.", Set: tlsFlag(func(t *tlsBuild) *bool { return &t.Insecure })},
 		{Key: "verify", Type: "boolean", Default: "false", Reload: conf.Live, Doc: "Clients must show a certificate that ca_file has signed.", Set: tlsFlag(func(t *tlsBuild) *bool { return &t.Verify })},
 		{Key: "verify_and_map", Type: "boolean", Default: "false", Reload: conf.Live, Doc: "The same, and the certificate says which user it is.", Set: func(d *conf.Decoder, key string, v *conf.Value, t *tlsBuild) {
@@ -184,37 +184,42 @@ func setKnownURLs(d *conf.Decoder, key string, v *conf.Value, t *tlsBuild) {
 	t.Verify = true
 }
 
+// certsPrefix begins messages about the list of certificates.
+const certsPrefix = "error parsing certificates config: "
+
+// certPairBlock declares an entry of the list of certificates.
+func certPairBlock() *conf.Block[options.CertPair] {
+	return conf.NewBlock(conf.Block[options.CertPair]{
+		Name: "certificate", Doc: "One of several certificates.",
+		Unknown: func(key string) string { return fmt.Sprintf(certsPrefix+"unknown field %q", key) },
+	},
+		conf.Field[options.CertPair]{Key: "cert_file", Type: "path", Reload: conf.Live, Doc: "Certificate, in PEM form; required.", Set: conf.Str(func(p *options.CertPair) *string { return &p.CertFile })},
+		conf.Field[options.CertPair]{Key: "key_file", Type: "path", Reload: conf.Live, Doc: "Its private key; required.", Set: conf.Str(func(p *options.CertPair) *string { return &p.KeyFile })},
+	)
+}
+
 func setCerts(d *conf.Decoder, _ string, v *conf.Value, t *tlsBuild) {
-	const prefix = "error parsing certificates config: "
 	if v.Kind != conf.List {
-		d.Errorf(v, prefix+"unsupported type map[string]interface {}")
+		d.Errorf(v, certsPrefix+"unsupported type map[string]interface {}")
 		return
 	}
 	for _, e := range v.List {
 		if e.Kind != conf.MapKind {
-			d.Errorf(e, prefix+"unsupported type %s", e.GoType())
+			d.Errorf(e, certsPrefix+"unsupported type %s", e.GoType())
 			continue
 		}
 		var pair options.CertPair
-		at, ok := e, true
-		for _, m := range e.Map.Members {
-			at = m.Value
-			key := strings.ToLower(m.Key)
-			switch {
-			case m.Value.Kind != conf.String:
-				d.Errorf(m.Value, prefix+"unsupported type %s", m.Value.GoType())
-				ok = false
-			case key == "cert_file":
-				pair.CertFile = m.Value.Text
-			case key == "key_file":
-				pair.KeyFile = m.Value.Text
-			case !m.Value.Used():
-				d.Errorf(m.Value, prefix+"unknown field %q", m.Key)
-				ok = false
+		before, at := d.Count(), e
+		for _, m := range e.Map.Members { // wrong types come before unknown keys
+			if at = m.Value; at.Kind != conf.String {
+				d.Errorf(at, certsPrefix+"unsupported type %s", at.GoType())
 			}
 		}
-		if ok && (pair.CertFile == "" || pair.KeyFile == "") {
-			d.Errorf(at, prefix+"both 'cert_file' and 'cert_key' options are required")
+		if d.Count() == before {
+			certPairBlock().Decode(d, e, &pair)
+		}
+		if d.Count() == before && (pair.CertFile == "" || pair.KeyFile == "") {
+			d.Errorf(at, certsPrefix+"both 'cert_file' and 'cert_key' options are required")
 			continue
 		}
 		t.Certs = append(t.Certs, pair)

@@ -68,8 +68,8 @@ func listenerAuthBlock() *conf.Block[options.Authorization] {
 	type A = options.Authorization
 	return conf.NewBlock(conf.Block[A]{Name: "listener authorization", Doc: "Credentials of one listener."},
 		conf.Field[A]{Key: "user", Aliases: []string{"username"}, Type: "string", Doc: "Name of the single user.", Set: conf.Str(func(a *A) *string { return &a.Username })},
-		conf.Field[A]{Key: "pass", Aliases: []string{"password"}, Type: "string", Doc: "Its password.", Set: conf.Str(func(a *A) *string { return &a.Password })},
-		conf.Field[A]{Key: "token", Type: "string", Doc: "Token.", Set: conf.Str(func(a *A) *string { return &a.Token })},
+		conf.Field[A]{Key: "pass", Aliases: []string{"password"}, Secret: true, Type: "string", Doc: "Its password.", Set: conf.Str(func(a *A) *string { return &a.Password })},
+		conf.Field[A]{Key: "token", Secret: true, Type: "string", Doc: "Token.", Set: conf.Str(func(a *A) *string { return &a.Token })},
 		conf.Field[A]{Key: "timeout", Type: "seconds or duration", Doc: "Time for a login; default is the server's.", Set: func(d *conf.Decoder, _ string, v *conf.Value, a *A) {
 			// The original takes anything here and passes over what is no time.
 			t, ok := seconds(v, func(problem string) { d.Misused(v, "timeout", "it is no time: %s", problem) })

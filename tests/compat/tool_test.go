@@ -44,7 +44,7 @@ func (x *tool) run(in string, args ...string) (out, complaint string, status int
 
 // toolStep is one command and what is expected of it.
 type toolStep struct {
-	args   string // with blanks between; "_" stands for a blank
+	args   string // with blanks between; "+" stands for a blank
 	in     string
 	status int
 	want   []string // in the output, or the complaint if status is not 0
@@ -55,7 +55,7 @@ func (x *tool) steps(steps []toolStep) {
 	for _, s := range steps {
 		args := strings.Fields(s.args)
 		for i := range args {
-			args[i] = strings.ReplaceAll(args[i], "_", " ")
+			args[i] = strings.ReplaceAll(args[i], "+", " ")
 		}
 		out, complaint, status := x.run(s.in, args...)
 		if status != s.status {
@@ -83,7 +83,7 @@ func TestToolStreams(t *testing.T) {
 	s := harness.Start(t, harness.Options{Streams: true})
 	newTool(t, s).steps([]toolStep{
 		{args: "stream ls", want: []string{"there are no streams", "godwit stream add"}},
-		{args: "stream add ORDERS --subjects orders.> --partitions 4 --max-age 24h --max-bytes 1GiB --description all_orders", want: []string{"Stream ORDERS", "orders.>", "4, by subject", "1d", "1.0 GiB", "all orders", "PARTITION"}},
+		{args: "stream add ORDERS --subjects orders.> --partitions 4 --max-age 24h --max-bytes 1GiB --description all+orders", want: []string{"Stream ORDERS", "orders.>", "4, by subject", "1d", "1.0 GiB", "all orders", "PARTITION"}},
 		{args: "stream add", status: 2, want: []string{"stream add takes a name", "see godwit stream add --help"}},
 		{args: "stream add X --max-bytes 3Q", status: 2, want: []string{`--max-bytes "3Q": want bytes`}},
 		{args: "stream add X --retention never", status: 2, want: []string{"want limits, interest or work"}},
@@ -92,7 +92,7 @@ func TestToolStreams(t *testing.T) {
 		{args: "stream add X --subjects orders.1", status: 1, want: []string{"10065"}},
 		{args: "stream add X --config nothing.json", status: 1, want: []string{"nothing.json"}},
 		{args: "pub orders.1 first -J -H Kind:test", want: []string{"stored in ORDERS as"}},
-		{args: "pub orders.2 n_{{.Count}} --count 3 -J --id one", want: []string{"stored in ORDERS", "stored before in ORDERS"}},
+		{args: "pub orders.2 n+{{.Count}} --count 3 -J --id one", want: []string{"stored in ORDERS", "stored before in ORDERS"}},
 		{args: "pub nobody.here x -J", status: 1, want: []string{"no stream stores nobody.here", "godwit stream add NAME --subjects nobody.here"}},
 		{args: "pub orders.3 -J", in: "from standard input", want: []string{"stored in ORDERS"}},
 		{args: "pub orders.1 x -H broken", status: 2, want: []string{"NAME:VALUE"}},
@@ -144,7 +144,7 @@ func TestToolConsumers(t *testing.T) {
 		{args: "pub s.x m{{.Count}} -J --count 6"},
 		{args: "consumer ls S", want: []string{"S has no consumers", "godwit consumer add S NAME"}},
 		{args: "consumer ls NO", status: 1, want: []string{"stream not found"}},
-		{args: "consumer add S work --ack-wait 1h --max-deliver 5 --filter s.x --description the_work", want: []string{"Consumer work of S", "the work", "pull", "s.x", "explicit", "1h0m0s", "5"}},
+		{args: "consumer add S work --ack-wait 1h --max-deliver 5 --filter s.x --description the+work", want: []string{"Consumer work of S", "the work", "pull", "s.x", "explicit", "1h0m0s", "5"}},
 		{args: "consumer add S other --deliver someday", status: 2, want: []string{"want all, new, last"}},
 		{args: "consumer add S other --ack maybe", status: 2, want: []string{"want one of all, explicit, none"}},
 		{args: "consumer add S", status: 2, want: []string{"consumer add takes: STREAM NAME"}},
@@ -276,7 +276,7 @@ func TestToolMessages(t *testing.T) {
 		}
 	}
 	sub := background("listening on", "sub", "greet.>", "--count", "2")
-	x.steps([]toolStep{{args: "pub greet.joe hello_{{.Count}} --count 2 -H Lang:en", want: []string{"published 7 bytes to greet.joe"}}})
+	x.steps([]toolStep{{args: "pub greet.joe hello+{{.Count}} --count 2 -H Lang:en", want: []string{"published 7 bytes to greet.joe"}}})
 	if out := sub(); !strings.Contains(out, "[#2] greet.joe") || !strings.Contains(out, "Lang: en") || !strings.Contains(out, "hello 2") {
 		t.Error(out)
 	}
@@ -359,7 +359,7 @@ func TestToolContexts(t *testing.T) {
 	x.steps([]toolStep{
 		{args: "context ls", want: []string{"there are no contexts"}},
 		{args: "context show", status: 1, want: []string{"no context is selected"}},
-		{args: "context add ours --user u --password p --description by_us --select --server " + s.URL(), want: []string{"context ours is saved", "is used from now on"}},
+		{args: "context add ours --user u --password p --description by+us --select --server " + s.URL(), want: []string{"context ours is saved", "is used from now on"}},
 		{args: "context add a/b", status: 2, want: []string{"is no name of a context"}},
 		{args: "context add ours --user v", status: 2, want: []string{"Use --force"}},
 		{args: "context ls", want: []string{"ours*", "by us"}},
@@ -397,7 +397,7 @@ func TestToolObjects(t *testing.T) {
 		{args: "object ls", want: []string{"there is nothing"}},
 		{args: "object add FILES", want: []string{"bucket FILES is made"}},
 		{args: "object add X --storage tape", status: 2, want: []string{"want one of file, memory"}},
-		{args: "object put FILES big.bin --description the_file", want: []string{"big.bin has 488.3 KiB"}},
+		{args: "object put FILES big.bin --description the+file", want: []string{"big.bin has 488.3 KiB"}},
 		{args: "object put FILES --name note", in: "a note", want: []string{"note has 6 B"}},
 		{args: "object put FILES", in: "x", status: 2, want: []string{"standard input needs a --name"}},
 		{args: "object put FILES no.bin", status: 1, want: []string{"no.bin"}},

@@ -18,7 +18,8 @@ const reference = "../../../docs/cli.md"
 func TestReference(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n<!-- Made from the commands by `go test ./cmd/godwit/client -run TestReference -update`. -->\n\n" +
-		"`godwit` without a command, and `godwit` with flags of nats-server, is the server. `godwit check DIR` verifies stored streams while the server is stopped. All others speak\n" +
+		"`godwit` without a command, and `godwit` with flags of nats-server, is the server. `godwit check DIR` verifies stored streams while the server is stopped,\n" +
+		"`godwit config` checks configuration files (`test`), says what keys mean (`explain`) and shows what is in force and where it comes from (`print`). All others speak\n" +
 		"to a server as a client: to the one that `--server` or `NATS_URL` names, or the context of the `nats` tool that `--context` names or that is selected. Flags may come\n" +
 		"before and after arguments. Results go to standard output, as JSON with `--json`; complaints go to standard error. The exit status is 0 for success, 1 if what was asked failed, 2 for a\n" +
 		"mistake in the command line. What destroys something asks first, or needs `--force` where nobody can answer.\n\nAll of them take:\n\n")
