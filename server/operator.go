@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -60,6 +61,53 @@ func (s *Server) newOperators(o *options.Options) error {
 	}
 	s.operators = p
 	return nil
+}
+
+// reload takes over what operator mode can change: the resolver and what is preloaded, the default sentinel and proxies. With
+// an error nothing has changed. p may be nil.
+func (p *operators) reload(old, o *options.Options) error {
+	if p == nil {
+		return nil
+	}
+	before, cfg := jwtauth.ConfigOf(old), jwtauth.ConfigOf(o)
+	resolves := func(o *options.Options) []any { return []any{o.Resolver, o.ResolverPreload, o.ResolverTLS} }
+	elsewhere := !reflect.DeepEqual(resolves(old), resolves(o))
+	if !elsewhere && before.Sentinel == cfg.Sentinel && slices.Equal(before.TrustedProxies, cfg.TrustedProxies) {
+		return nil
+	}
+	if elsewhere {
+		resolver, err := jwtauth.NewResolver(o, nil)
+		if err != nil {
+			return err
+		}
+		cfg.Resolver = resolver
+	}
+	if err := p.manager.Reload(cfg); err != nil {
+		if cfg.Resolver != nil {
+			cfg.Resolver.Close()
+		}
+		return err
+	}
+	if elsewhere && p.s.accounts.System() != nil { // another kind of resolver answers other requests
+		p.unsubscribe()
+		p.subscribe()
+	}
+	return nil
+}
+
+// subscribe makes the requests about account JWTs come here.
+func (p *operators) subscribe() {
+	for _, sub := range p.manager.Subscriptions() {
+		p.subs = append(p.subs, p.s.accounts.System().Index().SubscribeReceiver(sub.Subject, sub.Queue, p))
+	}
+}
+
+// unsubscribe ends what subscribe began. Nothing comes any more that was sent afterwards.
+func (p *operators) unsubscribe() {
+	for _, sub := range p.subs {
+		p.s.accounts.System().Index().Unsubscribe(sub)
+	}
+	p.subs = nil
 }
 
 // changed puts a new version of an account in force. See jwtauth.Config.
@@ -129,9 +177,7 @@ func (p *operators) start() {
 		return
 	}
 	x := p.s.accounts.System().Index()
-	for _, sub := range p.manager.Subscriptions() {
-		p.subs = append(p.subs, x.SubscribeReceiver(sub.Subject, sub.Queue, p))
-	}
+	p.subscribe()
 	p.done.Go(func() {
 		sender := router.NewSender(x)
 		for c := range p.claims {
@@ -151,11 +197,7 @@ func (p *operators) close() {
 	if p == nil {
 		return
 	}
-	if sys := p.s.accounts.System(); sys != nil {
-		for _, sub := range p.subs {
-			sys.Index().Unsubscribe(sub)
-		}
-	}
+	p.unsubscribe()
 	close(p.claims)
 	p.done.Wait()
 	p.manager.Close()

@@ -27,6 +27,10 @@ func (s *Server) Reload(o *options.Options) error {
 	if err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}
+	if err := s.operators.reload(old, o); err != nil {
+		s.discard(parts.states)
+		return fmt.Errorf("reload: %w", err)
+	}
 	s.accounts.Update(o) // first: connections look at their quotas when they take over new settings
 	s.apply(o, parts)
 	s.setTerms(o, old)
