@@ -33,7 +33,7 @@ func start(args []string, stdout, stderr io.Writer) int {
 	if p.natsServer() || len(args) < 2 || app.Command(args[1]) == nil {
 		return p.serve(args[1:])
 	}
-	if slices.ContainsFunc(p.tool.Commands(), func(c *cli.Command) bool { return c.HasName(args[1]) }) {
+	if args[len(args)-1] == "--generate-bash-completion" || slices.ContainsFunc(p.tool.Commands(), func(c *cli.Command) bool { return c.HasName(args[1]) }) {
 		return p.tool.Run(app, args)
 	}
 	if err := app.Run(args); err != nil {

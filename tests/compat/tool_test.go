@@ -303,6 +303,8 @@ system_account: SYS`})
 		{args: "stream add S --subjects s.>" + a},
 		{args: "pub s.x m -J --count 5" + a},
 		{args: "consumer add S C --ack-wait 1h" + a},
+		{args: "server reload" + sys, want: []string{"bird has read its configuration again"}},
+		{args: "server reload" + a, status: 1, want: []string{"no server answers"}},
 		{args: "server report connections" + sys, want: []string{"NUMBER", "SYS", "sys"}},
 		{args: "server report connections --json" + sys, want: []string{`"connections"`}},
 		{args: "server report connections --sort nothing" + sys, status: 1, want: []string{"nothing"}},
@@ -444,4 +446,27 @@ func TestToolBench(t *testing.T) {
 		{args: "bench js-consume S --msgs 5 --ack all", status: 2, want: []string{"want one of explicit, none"}},
 		{args: "stream info S", want: []string{"550"}},
 	})
+}
+
+func TestToolCompletion(t *testing.T) {
+	x := &tool{t: t, env: append(os.Environ(), "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE")), dir: t.TempDir()}
+	const ask = " --generate-bash-completion"
+	x.steps([]toolStep{
+		{args: "completion bash", want: []string{"complete -o bashdefault"}},
+		{args: "completion zsh", want: []string{"#compdef godwit"}},
+		{args: "completion fish", want: []string{"complete -c godwit"}},
+		{args: "completion csh", status: 2, want: []string{"want bash, zsh or fish"}},
+		{args: "stream" + ask, want: []string{"add\n", "purge\n", "restore\n"}},
+		{args: "consumer inflight" + ask, want: []string{"release\n"}},
+		{args: "stream add --" + ask, want: []string{"--subjects\n", "--partitions\n", "--server\n"}},
+	})
+	// The script itself, as bash uses it.
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", `PATH=$1:$PATH; source <(godwit completion bash); COMP_WORDS=(godwit stream pu); COMP_CWORD=2; _godwit; echo "${COMPREPLY[@]}"`, "x", x.dir)
+	if err := os.Symlink(harness.Binary(t), filepath.Join(x.dir, "godwit")); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = x.env
+	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "purge" {
+		t.Errorf("%q %v", out, err)
+	}
 }

@@ -288,6 +288,9 @@ func (c *call) api(words string, body, answer any) error {
 
 // Run runs a command of the app: args as main has them. It returns the exit status.
 func (t *Tool) Run(app *cli.App, args []string) int {
+	if t.complete(app, args) {
+		return exitOK
+	}
 	err := app.Run(ordered(app, args))
 	if err == nil {
 		return t.Status

@@ -17,6 +17,7 @@ func (t *Tool) server() *cli.Command {
 	return &cli.Command{Name: "server", Usage: "look at servers; most of it needs a user of the system account", Subcommands: []*cli.Command{
 		t.leaf(&cli.Command{Name: "info", Usage: "describe the server", Flags: []cli.Flag{jsonFlag()}}, serverInfo),
 		t.leaf(&cli.Command{Name: "ping", Usage: "find all servers, and how long they take", Flags: []cli.Flag{jsonFlag()}}, serverPing),
+		t.leaf(&cli.Command{Name: "reload", Usage: "let the server read its configuration again"}, serverReload),
 		{Name: "report", Usage: "what goes on in a server", Subcommands: []*cli.Command{
 			t.leaf(&cli.Command{Name: "connections", Aliases: []string{"conns"}, Usage: "list connections", Flags: []cli.Flag{jsonFlag(),
 				&cli.IntFlag{Name: "count", Value: 100, Usage: "most of them"}, &cli.StringFlag{Name: "sort", Value: "cid", Usage: "as /connz sorts them"}}}, reportConnections),
@@ -92,6 +93,9 @@ func (c *call) ask(subject string, body, data any) error {
 	if answer.Error != nil {
 		return errors.New(answer.Error.Description)
 	}
+	if len(answer.Data) == 0 {
+		return nil // there is nothing to say
+	}
 	return json.Unmarshal(answer.Data, data)
 }
 
@@ -125,6 +129,15 @@ func serverInfo(c *call) error {
 		[2]string{"connections", count(uint64(v.Connections))}, [2]string{"subscriptions", count(v.Subscriptions)}, [2]string{"messages in", count(v.InMsgs) + ", " + size(v.InBytes)},
 		[2]string{"messages out", count(v.OutMsgs) + ", " + size(v.OutBytes)}, [2]string{"slow consumers", count(v.SlowConsumers)}, [2]string{"memory", size(v.Mem)},
 		[2]string{"processors", fmt.Sprintf("%d, %.0f %% in use", v.Cores, v.CPU)})
+	return nil
+}
+
+func serverReload(c *call) error {
+	var nothing json.RawMessage
+	if err := c.one("RELOAD", nil, &nothing); err != nil {
+		return err
+	}
+	c.t.printf("%s has read its configuration again\n", c.nc.ConnectedServerName())
 	return nil
 }
 
