@@ -42,32 +42,41 @@ func (c *Conn) tracePub(p *protocol.Pub) {
 	}
 	sizes, _, _ := bytes.Cut(p.Tail, []byte("\r\n"))
 	c.traceIn(verb, joinArgs(p.Subject, nil, sizes))
-	c.env.Log.Tracef("%v - <<- MSG_PAYLOAD: [%q]", c, c.shown(p.Body, p.HeaderLen))
+	c.traceBody("<<-", p.Body, p.HeaderLen)
 }
 
-// shown is the part of a message body that traces show.
-func (c *Conn) shown(body []byte, headerLen int) []byte {
-	if c.settings.TraceHeaders {
-		body = body[:headerLen]
+// traceBody logs the part of a message body that traces show, if there is any.
+func (c *Conn) traceBody(way string, body []byte, headerLen int) {
+	st := c.env.Settings.Load()
+	if st.TraceHeaders {
+		if headerLen == 0 {
+			return
+		}
+		body = bytes.TrimSuffix(body[:headerLen], []byte("\r\n\r\n"))
 	}
-	if limit := c.settings.TraceMax; limit > 0 && len(body) > limit {
-		return append(bytes.Clone(body[:limit]), "..."...)
+	if limit := st.TraceMax; limit > 0 && len(body) > limit {
+		body = append(bytes.Clone(body[:limit]), "..."...)
 	}
-	return body
+	c.env.Log.Tracef("%v - %s MSG_PAYLOAD: [%q]", c, way, body)
 }
 
-// traceOut logs the control lines of frames on their way to the client. They are whole and well-formed.
+// traceOut logs frames on their way to the client. They are whole and well-formed.
 func (c *Conn) traceOut(frames []byte) {
 	for len(frames) > 0 {
 		line, rest, _ := bytes.Cut(frames, []byte("\r\n"))
-		if bytes.HasPrefix(line, []byte("MSG ")) || bytes.HasPrefix(line, []byte("HMSG ")) {
-			size, err := strconv.Atoi(string(line[bytes.LastIndexByte(line, ' ')+1:]))
-			if err != nil || size+2 > len(rest) {
+		c.env.Log.Tracef("%v - ->> [%s]", c, bytes.TrimRight(line, " "))
+		if headers := bytes.HasPrefix(line, []byte("HMSG ")); headers || bytes.HasPrefix(line, []byte("MSG ")) {
+			fields, headerLen := bytes.Fields(line), 0
+			size, err := strconv.Atoi(string(fields[len(fields)-1]))
+			if headers && err == nil {
+				headerLen, err = strconv.Atoi(string(fields[len(fields)-2]))
+			}
+			if err != nil || size+2 > len(rest) || headerLen > size {
 				return
 			}
+			c.traceBody("->>", rest[:size], headerLen)
 			rest = rest[size+2:]
 		}
-		c.env.Log.Tracef("%v - ->> [%s]", c, bytes.TrimRight(line, " "))
 		frames = rest
 	}
 }
