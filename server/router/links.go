@@ -118,8 +118,9 @@ func (l *Links) concerns(subj []byte, mapped bool) bool {
 
 // linked is the part of an Index that knows of other accounts.
 type linked struct {
-	links   atomic.Pointer[Links]
-	replies Replies
+	links    atomic.Pointer[Links]
+	replies  Replies
+	imported atomic.Pointer[importedCount] // see CountImported
 }
 
 // Link makes l, nil for none, hold for the account. Senders see it when they next begin.

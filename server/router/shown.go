@@ -18,6 +18,9 @@ func (x *Index) EachImported(f func(importer string, s *Sub, subject string) boo
 		local, back := link.local()
 		more := true
 		link.To.Each(func(s *Sub) bool {
+			if !subject.Overlap(s.Subject(), local) { // cheap, and true of few
+				return true
+			}
 			if met, ok := intersect(s.Subject(), local); ok {
 				more = f(link.Importer, s, back(met))
 			}
@@ -29,13 +32,37 @@ func (x *Index) EachImported(f func(importer string, s *Sub, subject string) boo
 	}
 }
 
-// CountImported is the number of subscriptions that EachImported shows.
-func (x *Index) CountImported() (n int) {
-	x.EachImported(func(string, *Sub, string) bool {
-		n++
-		return true
-	})
-	return n
+// CountImported is the number of subscriptions that EachImported shows. They are counted again only after a change.
+func (x *Index) CountImported() int {
+	l := x.links.Load()
+	if l == nil || len(l.shown) == 0 {
+		return 0
+	}
+	c := importedCount{links: l}
+	for _, link := range l.shown {
+		c.changes += link.To.changes.Load() // before they are counted: a change meanwhile is seen next time
+	}
+	if last := x.imported.Load(); last != nil && last.links == c.links && last.changes == c.changes {
+		return last.n
+	}
+	for _, link := range l.shown {
+		local, _ := link.local()
+		link.To.Each(func(s *Sub) bool {
+			if subject.Overlap(s.Subject(), local) {
+				c.n++
+			}
+			return true
+		})
+	}
+	x.imported.Store(&c)
+	return c.n
+}
+
+// importedCount is what CountImported has found last, and when.
+type importedCount struct {
+	links   *Links
+	changes uint64 // of all importing accounts, summed up
+	n       int
 }
 
 // ServiceImports are the patterns of the subjects on which requests of the account go to others.

@@ -99,6 +99,21 @@ func TestShownIsWhatIsDelivered(t *testing.T) {
 			shown = subj
 			return true
 		})
+		want := 0
+		if shown != "" {
+			want = 1
+		}
+		if n, again := a.CountImported(), a.CountImported(); n != want || again != want {
+			t.Fatalf("counted are %d, then %d, of %d", n, again, want)
+		}
+		second := c.sub(">", "", "2")
+		if n := a.CountImported(); n != want+1 {
+			t.Fatalf("counted are %d after another one, of %d", n, want+1)
+		}
+		b.Unsubscribe(second)
+		if n := a.CountImported(); n != want {
+			t.Fatalf("counted are %d after that one is gone, of %d", n, want)
+		}
 		s := newClient(a).sender()
 		for range 20 {
 			subj := strings.Join(rapid.SliceOfN(token, 1, 4).Draw(t, "subject"), ".")
